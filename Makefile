@@ -1,0 +1,29 @@
+# `make demo` and `make test` work from a bare clone with Python 3.11 or newer.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/installed
+
+.PHONY: install demo test lint bench
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $(STAMP)
+
+install: $(STAMP)
+
+demo: install
+	$(BIN)/python examples/kovasznay.py
+
+test: install
+	$(BIN)/python -m pytest
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+bench: install
+	$(BIN)/python benchmarks/gram.py
+	$(BIN)/python benchmarks/cholesky.py
+	$(BIN)/python benchmarks/large_network.py

@@ -1,0 +1,20 @@
+"""Dual natural gradient descent: exact Gauss-Newton steps at the price of a small linear system."""
+
+from dngd.linear_solve import Plan, plan
+from dngd.linearize import Jacobian, linearize
+from dngd.optimize import DualNaturalGradient, Info, Outcome, State, damping, line_search
+from dngd.problem.term import Term
+
+__all__ = [
+    "DualNaturalGradient",
+    "Info",
+    "Jacobian",
+    "Outcome",
+    "Plan",
+    "State",
+    "Term",
+    "damping",
+    "line_search",
+    "linearize",
+    "plan",
+]

@@ -1,0 +1,108 @@
+"""Which solver to take: memory first, then predicted time (paper, Section 4.4)."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import PyTree
+
+from dngd.linear_solve.dense import DenseDual
+from dngd.linear_solve.primal import DensePrimal
+from dngd.linear_solve.solver import Solver
+from dngd.linearize.check import check_inputs
+from dngd.linearize.factored import FactoredJacobian
+from dngd.linearize.linearize import TILE_BYTES, Form, linearization
+from dngd.problem.term import Term
+
+SOLVERS: dict[str, type[Solver]] = {"dense": DenseDual, "primal": DensePrimal}
+"""Every solver by name; the conformance tests run over this list."""
+
+# A flop of Cholesky takes as long as two of GEMM (two cores, float64, size 2000; benchmarks/gram.py).
+CHOLESKY_FLOP = 2.0
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a step of one solver takes: flops in units of GEMM flops, and bytes beyond the parameters."""
+
+    solver: str
+    flops: float
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The choice and its grounds. `print(plan)` says them in words."""
+
+    residuals: int
+    parameters: int
+    form: Form
+    solver: str
+    costs: tuple[Cost, ...]
+    memory: int
+    reason: str
+
+    def __str__(self) -> str:
+        lines = [f"m = {self.residuals:,} residuals, n = {self.parameters:,} parameters"]
+        for cost in self.costs:
+            mark = "→" if cost.solver == self.solver else " "
+            lines.append(f" {mark} {cost.solver:8s} {cost.flops / 1e9:10.2f} Gflop   {cost.bytes / 2**30:8.3f} GiB")
+        return "\n".join([*lines, f"{self.solver} ({self.form} Jacobian): {self.reason}"])
+
+
+def plan(terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any], *, memory: int | None = None) -> Plan:
+    """Predict flops and memory of a step with each solver, and choose. Nothing is computed.
+
+    `memory` is the bytes that a step may take; half of the machine's by default.
+
+    **Example:** `print(dngd.plan(terms, params, batch))`
+    """
+    terms = tuple(terms)
+    params = check_inputs(terms, params, batch)
+    return plan_step(terms, params, dict(batch), memory, TILE_BYTES)
+
+
+def plan_step(terms, params, batch, memory: int | None, tile_bytes: int) -> Plan:
+    """`plan` without its checks; batch and parameters may be traced."""
+    _, jacobian = eqx.filter_eval_shape(linearization, terms, params, batch, "factored", tile_bytes)
+    return plan_jacobian(jacobian, default_memory() if memory is None else memory)
+
+
+def plan_jacobian(jacobian: FactoredJacobian, memory: int) -> Plan:
+    m, n = jacobian.shape
+    itemsize = jnp.dtype(jacobian.space.dtype).itemsize
+    factors = jacobian.bytes + jacobian.tile_bytes * 10  # a panel of explicit rows is eight tiles
+    costs = (
+        # kernel and its factor live at once
+        Cost("dense", jacobian.kernel_flops + CHOLESKY_FLOP * m**3 / 3, factors + 2 * m * m * itemsize),
+        # upper blocks of a four-by-four grid, with the rows written out
+        Cost(
+            "primal",
+            2 * m * n * n * 0.625 + CHOLESKY_FLOP * n**3 / 3,
+            factors + (m * n + 2 * n * n) * itemsize,
+        ),
+    )
+    fitting = [cost for cost in costs if cost.bytes <= memory]
+    form: Form = "factored"
+    if fitting:
+        best = min(fitting, key=lambda cost: cost.flops)
+        others = [cost for cost in fitting if cost is not best]
+        if others:
+            ratio = min(cost.flops for cost in others) / best.flops
+            reason = f"{ratio:.1f}x fewer flops than {others[0].solver}"
+        else:
+            reason = f"the only one that fits in {memory / 2**30:.1f} GiB"
+    else:
+        best = min(costs, key=lambda cost: cost.bytes)
+        reason = f"needs least memory, though more than the {memory / 2**30:.1f} GiB allowed"
+        if factors > memory:
+            form, reason = "matrix_free", f"the factors alone need {factors / 2**30:.1f} GiB"
+    return Plan(m, n, form, best.solver, costs, memory, reason)
+
+
+def default_memory() -> int:
+    """Half of the machine's physical memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

@@ -1,0 +1,31 @@
+"""Dense primal: Cholesky of `Jᵀ J + λI` in parameter space, for few parameters (paper, Proposition 3.1)."""
+
+from typing import ClassVar
+
+from jaxtyping import Array, Bool, Float
+
+from dngd.linear_solve.cholesky import Cholesky
+from dngd.linear_solve.solver import Factorization, Solution, Solver, damped_cholesky
+from dngd.linearize.jacobian import Jacobian
+
+
+class DensePrimal(Solver):
+    """`(Jᵀ J + λI) x = Jᵀ b`."""
+
+    name: ClassVar[str] = "primal"
+
+    def factor(self, jacobian: Jacobian, damping: Float[Array, ""]) -> "DensePrimalFactorization":
+        factor, damping, succeeded = damped_cholesky(jacobian.parameter_gram(), damping)
+        return DensePrimalFactorization(jacobian, factor, damping, succeeded)
+
+
+class DensePrimalFactorization(Factorization):
+    jacobian: Jacobian
+    cholesky: Cholesky
+    damping: Float[Array, ""]
+    succeeded: Bool[Array, ""]
+
+    def solve(self, b: Float[Array, " m"]) -> Solution:
+        space = self.jacobian.space
+        x = space.unravel(self.cholesky.solve(space.ravel(self.jacobian.rmatvec(b))))
+        return Solution(x, self.jacobian.matvec(x))

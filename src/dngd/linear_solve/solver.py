@@ -1,0 +1,73 @@
+r"""One interface for every way to solve the damped least-squares problem.
+
+    x(b) = argmin_x ½‖J x − b‖² + ½ λ‖x‖²  =  Jᵀ (J Jᵀ + λI)⁻¹ b  =  (Jᵀ J + λI)⁻¹ Jᵀ b
+
+`factor(jacobian, λ)` does what depends on J and λ once; `solve(b)` serves every right-hand side:
+the velocity, the geodesic acceleration, momentum.
+"""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, PyTree
+
+from dngd.linear_solve.cholesky import Cholesky, cholesky
+from dngd.linearize.jacobian import Jacobian
+
+ATTEMPTS = 8
+"""Factorisations tried before giving up; each raises λ a hundredfold, so from ε to beyond ‖K‖."""
+
+GROWTH = 100.0
+
+
+class Solution(eqx.Module):
+    """`x` and its image `J x` (which the predicted reduction needs)."""
+
+    x: PyTree
+    image: Float[Array, " m"]
+
+
+class Factorization(eqx.Module):
+    """What `factor` made: the damping it holds for, and whether it succeeded at all."""
+
+    damping: eqx.AbstractVar[Float[Array, ""]]
+    succeeded: eqx.AbstractVar[Bool[Array, ""]]
+
+    @abc.abstractmethod
+    def solve(self, b: Float[Array, " m"]) -> Solution:
+        """Minimise `½‖J x − b‖² + ½ λ‖x‖²`."""
+
+
+class Solver(eqx.Module):
+    name: eqx.AbstractClassVar[str]
+
+    @abc.abstractmethod
+    def factor(self, jacobian: Jacobian, damping: Float[Array, ""]) -> Factorization:
+        """Prepare to solve with this Jacobian and damping; λ is raised if it must be."""
+
+
+def damped_cholesky(
+    matrix: Float[Array, "k k"], damping: Float[Array, ""]
+) -> tuple[Cholesky, Float[Array, ""], Bool[Array, ""]]:
+    """Cholesky factor of `matrix + λI`, the λ it took, and whether it exists.
+
+    If the matrix is not positive definite to working precision, λ is raised to at least the rounding
+    error of the matrix, and by a hundred each time, `ATTEMPTS` times at most.
+    """
+    rounding = jnp.finfo(matrix.dtype).eps * jnp.max(jnp.diagonal(matrix))
+
+    def unfinished(carry):
+        factor, _, tries = carry
+        return (tries == 0) | (~factor.succeeded & (tries < ATTEMPTS))
+
+    def attempt(carry):
+        _, damping, tries = carry
+        damping = jnp.where(tries == 0, damping, jnp.maximum(GROWTH * damping, rounding))
+        return cholesky(matrix, damping), damping, tries + 1
+
+    blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(cholesky, matrix, damping))
+    factor, damping, _ = lax.while_loop(unfinished, attempt, (blank, damping, jnp.asarray(0)))
+    return factor, damping, factor.succeeded

@@ -1,0 +1,64 @@
+"""`linearize`: the only place that differentiates residuals with respect to parameters."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float, PyTree
+
+from dngd.linearize.check import check_inputs
+from dngd.linearize.explicit import explicit_linearization
+from dngd.linearize.extract import factored_linearization
+from dngd.linearize.jacobian import Jacobian
+from dngd.linearize.matrix_free import matrix_free_linearization
+from dngd.problem.term import Term
+
+Form = Literal["factored", "explicit", "matrix_free"]
+
+TILE_BYTES = 16 * 2**20
+"""Default bound on temporaries of the kernel: tiles of about a thousand rows, still near the caches."""
+
+
+def linearize(
+    terms: Sequence[Term],
+    params: PyTree,
+    batch: Mapping[str, Any],
+    *,
+    form: Form = "factored",
+    tile_bytes: int = TILE_BYTES,
+) -> tuple[Float[Array, " m"], Jacobian]:
+    r"""Residual vector `r` and its Jacobian `J = ∂r/∂params` at a batch of points.
+
+    Rows are ordered term after term, point after point, output after output, and scaled by
+    `sqrt(weight / N)`, so that the loss is `½‖r‖²`.
+
+    **Arguments:**
+
+    - `terms`: the `dngd.Term`s of the loss.
+    - `params`: any pytree; its floating-point arrays are the parameters.
+    - `batch`: for each term's name, its points: an array or pytree of arrays with leading axis `N`.
+    - `form`: `"factored"` (default), `"explicit"` (all of `J`, the oracle) or `"matrix_free"` (nothing
+      stored, every product an automatic-differentiation pass).
+    - `tile_bytes`: bound on the temporaries of the kernel.
+
+    **Example:** `r, J = dngd.linearize(terms, params, batch); K = J.gram()`
+    """
+    terms = tuple(terms)
+    params = check_inputs(terms, params, batch)
+    if form not in ("factored", "explicit", "matrix_free"):
+        raise ValueError(f"form={form!r} is unknown; choose 'factored', 'explicit' or 'matrix_free'")
+    if isinstance(tile_bytes, bool) or not isinstance(tile_bytes, int) or tile_bytes < 1:
+        raise ValueError(f"tile_bytes={tile_bytes!r} must be a positive number of bytes, such as {TILE_BYTES}")
+    return linearization(terms, params, dict(batch), form, tile_bytes)
+
+
+@eqx.filter_jit
+def linearization(terms, params, batch, form: Form, tile_bytes: int):
+    """`linearize` without its checks."""
+    with jax.default_matmul_precision("highest"):
+        if form == "explicit":
+            return explicit_linearization(terms, params, batch)
+        if form == "matrix_free":
+            return matrix_free_linearization(terms, params, batch, tile_bytes)
+        return factored_linearization(terms, params, batch, tile_bytes)

@@ -1,0 +1,87 @@
+"""The Jacobian as automatic-differentiation passes: nothing stored, for when even the factors do not fit."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int, PyTree
+
+from dngd.linearize.jacobian import Jacobian, Space
+from dngd.linearize.residual import residual_vector
+from dngd.linearize.tiles import Tiles, gram_of_columns, mirror
+from dngd.problem.term import Term
+
+
+class MatrixFreeJacobian(Jacobian):
+    """Forward mode for `J v`, reverse mode for `Jᵀ u`; see `Jacobian`.
+
+    Kernel columns cost one pass each way; as many are in flight at once as fit in `tile_bytes`.
+    """
+
+    space: Space
+    rows: int = eqx.field(static=True)
+    terms: tuple[Term, ...]
+    params: PyTree
+    batch: Mapping[str, Any]
+    tile_bytes: int = eqx.field(static=True)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows, self.space.dimension
+
+    def _function(self):
+        dynamic, static = eqx.partition(self.params, eqx.is_inexact_array)
+        return lambda p: residual_vector(self.terms, eqx.combine(p, static), self.batch), dynamic
+
+    @eqx.filter_jit
+    def matvec(self, v: PyTree) -> Float[Array, " m"]:
+        function, dynamic = self._function()
+        return jax.jvp(function, (dynamic,), (self.space.tree(self.space.leaves(v)),))[1]
+
+    @eqx.filter_jit
+    def rmatvec(self, u: Float[Array, " m"]) -> PyTree:
+        function, dynamic = self._function()
+        return jax.vjp(function, dynamic)[1](u)[0]
+
+    @eqx.filter_jit
+    def gram(self) -> Float[Array, "m m"]:
+        return mirror(self.columns(jnp.arange(self.rows)))
+
+    @eqx.filter_jit
+    def columns(self, indices: Int[Array, " l"]) -> Float[Array, "m l"]:
+        indices = jnp.asarray(indices)
+        return self._in_chunks(indices, lambda index: self.matvec(self._row(index))).T
+
+    @eqx.filter_jit
+    def diagonal(self) -> Float[Array, " m"]:
+        return self._in_chunks(jnp.arange(self.rows), lambda index: jnp.sum(self.space.ravel(self._row(index)) ** 2))
+
+    @eqx.filter_jit
+    def parameter_gram(self) -> Float[Array, "n n"]:
+        return gram_of_columns(self.dense())
+
+    @eqx.filter_jit
+    def dense(self) -> Float[Array, "m n"]:
+        return self._in_chunks(jnp.arange(self.rows), lambda index: self.space.ravel(self._row(index)))
+
+    def _row(self, index) -> PyTree:
+        return self.rmatvec(jnp.zeros(self.rows, self.space.dtype).at[index].set(1.0))
+
+    def _in_chunks(self, indices, function):
+        """`function` of every index, a chunk of them at a time."""
+        row_bytes = self.space.dimension * jnp.dtype(self.space.dtype).itemsize
+        tiles = Tiles.cut(len(indices), max(1, self.tile_bytes // row_bytes))
+        starts = jnp.asarray(tiles.starts)
+        blocks = lax.map(lambda start: jax.vmap(function)(lax.dynamic_slice_in_dim(indices, start, tiles.size)), starts)
+        return jnp.concatenate([block[fresh] for block, fresh in zip(blocks, tiles.fresh, strict=True)])
+
+
+def matrix_free_linearization(
+    terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any], tile_bytes: int
+) -> tuple[Float[Array, " m"], MatrixFreeJacobian]:
+    residual = residual_vector(terms, params, batch)
+    jacobian = MatrixFreeJacobian(Space.of(params), residual.shape[0], tuple(terms), params, dict(batch), tile_bytes)
+    return residual, jacobian

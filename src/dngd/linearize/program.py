@@ -1,0 +1,151 @@
+"""A per-point residual as a flat list of primitive operations.
+
+JAX traces a residual to a nested program (calls within calls) in which the same product may be
+written several times: `u(x)`, `jax.grad(u)(x)` and `jax.hessian(u)(x)` each evaluate the network
+anew. Here the calls are opened, repeated operations are merged and unused ones dropped, so that each
+product with a weight matrix is seen exactly once.
+
+`jit` and `remat` calls are opened. `custom_jvp` and `custom_vjp` calls stay whole, because their rule
+and not their body defines the derivative (those that the residual itself differentiates are replaced
+by their rule before we see them). Loops and branches stay whole too.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
+
+# Calls whose body is their meaning, and the parameter that holds it.
+_TRANSPARENT = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
+_TRANSPARENT |= {"remat": "jaxpr", "remat2": "jaxpr", "checkpoint": "jaxpr"}
+
+Reference = int | Literal
+"""What an operation reads: the number of a value, or a literal."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One primitive applied to numbered values."""
+
+    equation: JaxprEqn
+    inputs: tuple[Reference, ...]
+    outputs: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        return self.equation.primitive.name
+
+    def apply(self, values: Sequence[Any]) -> list[Any]:
+        """Run the primitive, through a one-equation program so that JAX binds it as it always does."""
+        equation = self.equation
+        variables, arguments = [], []
+        for variable, value in zip(equation.invars, values, strict=True):
+            if isinstance(variable, Var) and variable not in variables:
+                variables.append(variable)
+                arguments.append(value)
+        body = Jaxpr((), variables, equation.outvars, [equation], equation.effects)
+        return jaxpr_as_fun(ClosedJaxpr(body, ()))(*arguments)
+
+
+@dataclass(frozen=True)
+class Program:
+    """Operations in order, with the numbers of the inputs, the constants and the outputs."""
+
+    operations: tuple[Operation, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[Reference, ...]
+    constants: dict[int, Any]
+    avals: dict[int, Any]
+
+
+def trace(function: Callable, *arguments) -> Program:
+    """The flat program of `function` at arguments of these shapes (leaves in flattening order)."""
+    return flatten(jax.make_jaxpr(function)(*arguments))
+
+
+def flatten(closed: ClosedJaxpr) -> Program:
+    """Open transparent calls, merge repeated operations, drop unused ones."""
+    operations: list[Operation] = []
+    avals: dict[int, Any] = {}
+    seen: dict[Any, tuple[int, ...]] = {}
+
+    def fresh(aval) -> int:
+        avals[len(avals)] = aval
+        return len(avals) - 1
+
+    def emit(equation: JaxprEqn, inputs: tuple[Reference, ...]) -> tuple[int, ...]:
+        key = _identity(equation, inputs)
+        if key is not None and key in seen:
+            return seen[key]
+        outputs = tuple(fresh(variable.aval) for variable in equation.outvars)
+        operations.append(Operation(equation, inputs, outputs))
+        if key is not None:
+            seen[key] = outputs
+        return outputs
+
+    def inline(jaxpr: Jaxpr, arguments: Sequence[Reference]) -> list[Reference]:
+        environment: dict[Var, Reference] = dict(zip(jaxpr.invars, arguments, strict=True))
+
+        def read(variable) -> Reference:
+            return variable if isinstance(variable, Literal) else environment[variable]
+
+        for equation in jaxpr.eqns:
+            inputs = tuple(read(variable) for variable in equation.invars)
+            name = equation.primitive.name
+            if name in _TRANSPARENT:
+                body, constants = _open(equation.params[_TRANSPARENT[name]])
+                outputs = inline(body, [constant(value) for value in constants] + list(inputs))
+            else:
+                outputs = emit(equation, inputs)
+            environment.update(zip(equation.outvars, outputs, strict=True))
+        return [read(variable) for variable in jaxpr.outvars]
+
+    constants: dict[int, Any] = {}
+    numbers: dict[int, int] = {}
+
+    def constant(value) -> int:
+        if id(value) not in numbers:
+            numbers[id(value)] = fresh(jax.typeof(value))
+            constants[numbers[id(value)]] = value
+        return numbers[id(value)]
+
+    body, values = _open(closed)
+    inputs = tuple(fresh(variable.aval) for variable in closed.jaxpr.invars)
+    outputs = inline(body, [constant(value) for value in values] + list(inputs))
+    return Program(_used(operations, outputs), inputs, tuple(outputs), constants, avals)
+
+
+def _open(body: ClosedJaxpr | Jaxpr) -> tuple[Jaxpr, list[Any]]:
+    """A body whose constants come first among its inputs, and those constants."""
+    jaxpr, constants = (body.jaxpr, list(body.consts)) if isinstance(body, ClosedJaxpr) else (body, [])
+    return jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars]), constants
+
+
+def _identity(equation: JaxprEqn, inputs: tuple[Reference, ...]):
+    """A key equal for equal operations; None where two must not be merged or cannot be compared."""
+    if equation.effects:
+        return None
+    operands = tuple(
+        (str(operand.aval), operand.val.item() if hasattr(operand.val, "item") else operand.val)
+        if isinstance(operand, Literal)
+        else operand
+        for operand in inputs
+    )
+    try:
+        key = (equation.primitive, operands, tuple(sorted(equation.params.items(), key=lambda item: item[0])))
+        hash(key)
+    except (TypeError, ValueError):
+        return None
+    return key
+
+
+def _used(operations: list[Operation], outputs: Sequence[Reference]) -> tuple[Operation, ...]:
+    needed = {output for output in outputs if isinstance(output, int)}
+    kept = []
+    for operation in reversed(operations):
+        if operation.equation.effects or needed.intersection(operation.outputs):
+            kept.append(operation)
+            needed.update(operand for operand in operation.inputs if isinstance(operand, int))
+    return tuple(reversed(kept))

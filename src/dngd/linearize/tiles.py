@@ -1,0 +1,93 @@
+"""Kernels in tiles: each unordered pair of tiles once, in place, then mirrored."""
+
+from dataclasses import dataclass
+
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float
+
+# Side of a tile where only matrix products matter; large enough for GEMM to run at full speed.
+PRODUCT_TILE = 512
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """A range cut into tiles of one length, the last of which may overlap the one before.
+
+    `fresh[i]` marks the rows of tile `i` that no earlier tile holds, so that sums count each row once.
+    """
+
+    starts: np.ndarray
+    size: int
+    fresh: np.ndarray
+
+    @staticmethod
+    def cut(length: int, largest: int) -> "Tiles":
+        count = -(-length // max(1, min(largest, length)))
+        size = -(-length // count)
+        starts = np.minimum(np.arange(count) * size, length - size)
+        fresh = starts[:, None] + np.arange(size)[None, :] >= (np.arange(count) * size)[:, None]
+        return Tiles(starts, size, fresh)
+
+    @property
+    def count(self) -> int:
+        return len(self.starts)
+
+
+def for_each_pair(rows: Tiles, columns: Tiles, upper: bool, body, initial):
+    """`carry = body(i, j, carry)` over pairs of tiles; with `upper`, only those with j >= i."""
+    if rows.count == columns.count == 1:
+        return body(0, 0, initial)
+
+    def along(i, carry):
+        return lax.fori_loop(i if upper else 0, columns.count, lambda j, inner: body(i, j, inner), carry)
+
+    return lax.fori_loop(0, rows.count, along, initial)
+
+
+def add_block(target: Float[Array, "m k"], block: Float[Array, "t s"], row, column) -> Float[Array, "m k"]:
+    """Add a block in place."""
+    old = lax.dynamic_slice(target, (row, column), block.shape)
+    return lax.dynamic_update_slice(target, old + block, (row, column))
+
+
+def add_outer(kernel: Float[Array, "m m"], panel: Float[Array, "m c"]) -> Float[Array, "m m"]:
+    """Add `panel panelᵀ` to the upper tiles of a kernel."""
+    tiles = Tiles.cut(panel.shape[0], PRODUCT_TILE)
+    starts, fresh = jnp.asarray(tiles.starts), jnp.asarray(tiles.fresh)
+
+    def body(i, j, kernel):
+        left = lax.dynamic_slice_in_dim(panel, starts[i], tiles.size) * fresh[i][:, None]
+        right = lax.dynamic_slice_in_dim(panel, starts[j], tiles.size) * fresh[j][:, None]
+        return add_block(kernel, left @ right.T, starts[i], starts[j])
+
+    return for_each_pair(tiles, tiles, True, body, kernel)
+
+
+def mirror(kernel: Float[Array, "m m"]) -> Float[Array, "m m"]:
+    """Copy the upper triangle onto the lower one, so that the result is symmetric to the last bit."""
+    tiles = Tiles.cut(kernel.shape[0], PRODUCT_TILE)
+    starts, within = jnp.asarray(tiles.starts), jnp.arange(tiles.size)
+
+    def body(i, j, kernel):
+        size = (tiles.size, tiles.size)
+        above = lax.dynamic_slice(kernel, (starts[i], starts[j]), size)
+        below = lax.dynamic_slice(kernel, (starts[j], starts[i]), size)
+        lower = (starts[j] + within)[:, None] > (starts[i] + within)[None, :]
+        return lax.dynamic_update_slice(kernel, jnp.where(lower, above.T, below), (starts[j], starts[i]))
+
+    return for_each_pair(tiles, tiles, True, body, kernel)
+
+
+def gram_of_columns(matrix: Float[Array, "m n"], blocks: int = 4) -> Float[Array, "n n"]:
+    """`matrixᵀ matrix` from the blocks on and above the diagonal, mirrored."""
+    n = matrix.shape[1]
+    bounds = sorted({round(n * i / blocks) for i in range(blocks + 1)})
+    strips = []
+    for low, high in zip(bounds, bounds[1:], strict=False):
+        strip = matrix[:, low:high].T @ matrix[:, low:]
+        strips.append(jnp.pad(strip, ((0, 0), (low, 0))))
+    upper = jnp.concatenate(strips)
+    return jnp.triu(upper) + jnp.triu(upper, 1).T

@@ -1,0 +1,125 @@
+r"""Rules for the damping λ of a step.
+
+A rule has a state (what it remembers), gives λ before the step, and learns from how the step went. The
+*gain ratio* is actual over predicted reduction of the loss: near one where the linear model holds.
+"""
+
+import abc
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from dngd.optimize.number import Number, at_step, check_number
+
+
+class Damping(eqx.Module):
+    @abc.abstractmethod
+    def init(self, dtype) -> PyTree:
+        """The rule's memory before the first step."""
+
+    @abc.abstractmethod
+    def value(self, state: PyTree, loss: Float[Array, ""], step: Int[Array, ""]) -> Float[Array, ""]:
+        """λ for this step."""
+
+    @abc.abstractmethod
+    def update(
+        self, state: PyTree, damping: Float[Array, ""], gain: Float[Array, ""], moved: Bool[Array, ""]
+    ) -> PyTree:
+        """The memory after a step that used `damping` and had this gain ratio (zero if it did not move)."""
+
+
+class ConstantDamping(Damping):
+    """`λ = value`, a number or a schedule. `ConstantDamping(0.0)` gives undamped Gauss-Newton steps."""
+
+    level: Number = eqx.field(static=True)
+
+    def __check_init__(self):
+        check_number("damping", self.level, 0.0)
+
+    @property
+    def undamped(self) -> bool:
+        return not callable(self.level) and self.level == 0
+
+    def init(self, dtype):
+        return ()
+
+    def value(self, state, loss, step):
+        return at_step(self.level, step, loss.dtype)
+
+    def update(self, state, damping, gain, moved):
+        return state
+
+
+class LossDamping(Damping):
+    """`λ = min(loss, cap)`, the paper's rule (its appendix gives `cap` for each problem)."""
+
+    cap: Number = eqx.field(static=True, default=1e-5)
+
+    def __check_init__(self):
+        check_number("cap", self.cap, 0.0, open_low=True)
+
+    def init(self, dtype):
+        return ()
+
+    def value(self, state, loss, step):
+        return jnp.minimum(loss, at_step(self.cap, step, loss.dtype))
+
+    def update(self, state, damping, gain, moved):
+        return state
+
+
+class DecayDamping(Damping):
+    """`λ = max(initial · rate^step, floor)`."""
+
+    initial: float = eqx.field(static=True, default=1e-3)
+    rate: float = eqx.field(static=True, default=0.99)
+    floor: float = eqx.field(static=True, default=1e-12)
+
+    def __check_init__(self):
+        check_number("initial", self.initial, 0.0, open_low=True)
+        check_number("rate", self.rate, 0.0, 1.0, open_low=True)
+        check_number("floor", self.floor, 0.0)
+
+    def init(self, dtype):
+        return ()
+
+    def value(self, state, loss, step):
+        exponent = jnp.asarray(step, loss.dtype)
+        return jnp.maximum(self.initial * jnp.asarray(self.rate, loss.dtype) ** exponent, self.floor)
+
+    def update(self, state, damping, gain, moved):
+        return state
+
+
+class GainRatioDamping(Damping):
+    r"""Levenberg-Marquardt with Nielsen's smooth update of λ.
+
+        moved:      λ ← λ · max(1/3, 1 − (2·gain − 1)³),   ν ← 2
+        rejected:   λ ← λ · ν,                              ν ← 2ν
+
+    **Reference:** H. B. Nielsen, *Damping parameter in Marquardt's method*, IMM-REP-1999-05.
+    """
+
+    initial: float = eqx.field(static=True, default=1e-3)
+    floor: float = eqx.field(static=True, default=1e-14)
+    ceiling: float = eqx.field(static=True, default=1e6)
+
+    def __check_init__(self):
+        check_number("floor", self.floor, 0.0, open_low=True)
+        check_number("initial", self.initial, self.floor)
+        check_number("ceiling", self.ceiling, self.initial)
+
+    def init(self, dtype):
+        return jnp.asarray(self.initial, dtype), jnp.asarray(2.0, dtype)
+
+    def value(self, state, loss, step):
+        return state[0]
+
+    def update(self, state, damping, gain, moved):
+        _, raise_by = state
+        shrink = jnp.maximum(1 / 3, 1 - (2 * gain - 1) ** 3)
+        # A gain far below one half asks for a factor beyond ν's first; one step never raises by more.
+        factor = jnp.where(moved, jnp.minimum(shrink, 2.0), raise_by)
+        following = jnp.where(moved, 2.0, jnp.minimum(2 * raise_by, 2.0**20))
+        return jnp.clip(damping * factor, self.floor, self.ceiling), following.astype(raise_by.dtype)

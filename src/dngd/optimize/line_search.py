@@ -1,0 +1,105 @@
+r"""How far along the path to go.
+
+The path is `θ(η) = θ + η v + ½ η² a`: the velocity's line, or the geodesic's parabola when acceleration is
+on (at η = 1 the paper's step; for η → 0 it follows `v`, which always descends). A length that does not
+lower the loss is never chosen; then the search returns η = 0.
+"""
+
+import abc
+from collections.abc import Callable
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from dngd.optimize.number import Number, at_step, check_number
+
+LossAt = Callable[[Float[Array, ""]], Float[Array, ""]]
+
+
+class Choice(eqx.Module):
+    """Step length, the loss there, and how many lengths were tried."""
+
+    length: Float[Array, ""]
+    loss: Float[Array, ""]
+    evaluations: Int[Array, ""]
+
+
+class LineSearch(eqx.Module):
+    @abc.abstractmethod
+    def search(self, loss_at: LossAt, loss: Float[Array, ""], step: Int[Array, ""]) -> Choice:
+        """Choose a length, given the loss along the path and at its start."""
+
+
+class GridSearch(LineSearch):
+    """The paper's: the best of `1, ½, ¼, …`, `points` of them (31; 5 for the 10⁵-d problem)."""
+
+    points: int = eqx.field(static=True, default=31)
+
+    def __check_init__(self):
+        _check_points(self.points)
+
+    def search(self, loss_at, loss, step):
+        lengths = 0.5 ** jnp.arange(self.points, dtype=loss.dtype)
+        losses = lax.map(lambda length: _finite_or_infinite(loss_at(length)), lengths)
+        best = jnp.argmin(losses)
+        return _accept(lengths[best], losses[best], loss, jnp.asarray(self.points))
+
+
+class BacktrackingSearch(LineSearch):
+    """Walk down the same grid and stop once the loss is below the start and rises again.
+
+    Chooses what `GridSearch` chooses wherever the loss on the grid has a single minimum, usually after
+    two or three evaluations instead of 31.
+    """
+
+    points: int = eqx.field(static=True, default=31)
+
+    def __check_init__(self):
+        _check_points(self.points)
+
+    def search(self, loss_at, loss, step):
+        def unfinished(carry):
+            tried, _, best, latest = carry
+            turned = (best < loss) & (latest > best)
+            return (tried < self.points) & ~turned
+
+        def halve(carry):
+            tried, length, best, _ = carry
+            latest = _finite_or_infinite(loss_at(0.5 ** tried.astype(loss.dtype)))
+            better = latest < best
+            return tried + 1, jnp.where(better, tried, length), jnp.where(better, latest, best), latest
+
+        first = _finite_or_infinite(loss_at(jnp.ones((), loss.dtype)))
+        start = (jnp.asarray(1), jnp.asarray(0), first, first)
+        tried, power, best, _ = lax.while_loop(unfinished, halve, start)
+        return _accept(0.5 ** power.astype(loss.dtype), best, loss, tried)
+
+
+class FixedStep(LineSearch):
+    """No search: always this length (a number or a schedule), whatever it does to a finite loss."""
+
+    length: Number = eqx.field(static=True, default=1.0)
+
+    def __check_init__(self):
+        check_number("length", self.length, 0.0, open_low=True)
+
+    def search(self, loss_at, loss, step):
+        length = at_step(self.length, step, loss.dtype)
+        after = _finite_or_infinite(loss_at(length))
+        return _accept(length, after, jnp.asarray(jnp.inf, loss.dtype), jnp.asarray(1))
+
+
+def _check_points(points: int) -> None:
+    if isinstance(points, bool) or not isinstance(points, int) or points < 1:
+        raise ValueError(f"points={points!r} must be a positive integer: the number of step lengths to try")
+
+
+def _finite_or_infinite(loss):
+    return jnp.where(jnp.isfinite(loss), loss, jnp.inf)
+
+
+def _accept(length, after, before, evaluations) -> Choice:
+    lowered = after < before
+    return Choice(jnp.where(lowered, length, 0.0), jnp.where(lowered, after, before), evaluations)

@@ -1,0 +1,26 @@
+"""Settings that may be a number or an optax-style schedule `step -> number`."""
+
+import math
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+Number = float | int | Callable[[Array], Array]
+
+
+def at_step(number: Number, step: Int[Array, ""], dtype) -> Float[Array, ""]:
+    """The number at this step."""
+    return jnp.asarray(number(step) if callable(number) else number, dtype)
+
+
+def check_number(name: str, number: Number, low: float, high: float = math.inf, *, open_low: bool = False) -> None:
+    """Refuse a setting that is not a schedule nor a number within bounds."""
+    if callable(number):
+        return
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        raise TypeError(f"{name}={number!r} is not a number; pass a float or a schedule, a function of the step")
+    if not (low <= number <= high) or (open_low and number == low) or not math.isfinite(number):
+        bound = f"{'greater than' if open_low else 'at least'} {low:g}"
+        bound += f" and at most {high:g}" if math.isfinite(high) else " and finite"
+        raise ValueError(f"{name}={number!r} must be {bound}")

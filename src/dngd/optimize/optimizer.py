@@ -1,0 +1,268 @@
+"""`DualNaturalGradient`: linearise, factor, direction, search; one compiled function."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PyTree
+
+from dngd.linear_solve.plan import SOLVERS, plan_step
+from dngd.linear_solve.solver import Solver
+from dngd.linearize.check import check_inputs
+from dngd.linearize.jacobian import Jacobian
+from dngd.linearize.linearize import TILE_BYTES, linearization
+from dngd.linearize.residual import point_count, residual_vector, term_losses
+from dngd.optimize.damping import ConstantDamping, Damping, GainRatioDamping
+from dngd.optimize.direction import acceleration, norm, velocity
+from dngd.optimize.line_search import BacktrackingSearch, LineSearch
+from dngd.optimize.number import Number, at_step, check_number
+from dngd.optimize.outcome import Outcome
+from dngd.problem.term import Term
+
+
+class State(eqx.Module):
+    """What the optimizer carries from step to step."""
+
+    step: Int[Array, ""]
+    damping: PyTree
+    momentum: PyTree | None
+
+
+class Info(eqx.Module):
+    """What one looks at after a step. `Outcome(int(info.outcome))` names how it ended."""
+
+    loss: Float[Array, ""]  # before the step
+    term_losses: dict[str, Float[Array, ""]]
+    damping: Float[Array, ""]  # the λ used, after any raising
+    step_length: Float[Array, ""]
+    predicted_reduction: Float[Array, ""]
+    actual_reduction: Float[Array, ""]
+    gradient_norm: Float[Array, ""]
+    geodesic_ratio: Float[Array, ""]  # 2‖a‖/‖v‖, NaN where acceleration is off
+    evaluations: Int[Array, ""]  # of the loss, by the line search
+    outcome: Int[Array, ""]
+    solver: str = eqx.field(static=True)
+
+
+def _as_damping(rule: Damping | Number) -> Damping:
+    return rule if isinstance(rule, Damping) else ConstantDamping(rule)
+
+
+class DualNaturalGradient(eqx.Module):
+    r"""Gauss-Newton steps solved in residual space: `Δθ = −Jᵀ(JJᵀ + λI)⁻¹ r`.
+
+    **Arguments:**
+
+    - `solver`: `"auto"` (the planner's choice, see `dngd.plan`), `"dense"`, `"primal"`, or a `Solver`.
+    - `geodesic`: whether to add the geodesic acceleration `½a` where `2‖a‖/‖v‖ ≤ ½`.
+    - `damping`: a rule from `dngd.damping`, a number, or a schedule `step -> λ`.
+    - `momentum`: `μ` in [0, 1), a number or a schedule; zero switches it off.
+    - `line_search`: a search from `dngd.line_search`.
+    - `form`: of the Jacobian: `"auto"`, `"factored"`, `"explicit"` or `"matrix_free"`.
+    - `memory`: bytes a step may take (half of the machine's by default); steers `"auto"`.
+    - `tile_bytes`: bound on temporaries of the kernel.
+
+    **Example:**
+
+    ```python
+    optimizer = dngd.DualNaturalGradient()
+    state = optimizer.init(params)
+    params, state, info = optimizer.step(params, state, terms, batch)
+    ```
+
+    **Reference:** A. Jnini, F. Vella, *Dual Natural Gradient Descent for Scalable Training of
+    Physics-Informed Neural Networks*, TMLR 2025.
+    """
+
+    solver: str | Solver = eqx.field(static=True, default="auto")
+    geodesic: bool = eqx.field(static=True, default=True)
+    damping: Damping = eqx.field(converter=_as_damping, default=GainRatioDamping())
+    momentum: Number = eqx.field(static=True, default=0.0)
+    line_search: LineSearch = BacktrackingSearch()
+    form: str = eqx.field(static=True, default="auto")
+    memory: int | None = eqx.field(static=True, default=None)
+    tile_bytes: int = eqx.field(static=True, default=TILE_BYTES)
+
+    def __check_init__(self):
+        _check_choice("solver", self.solver, ["auto", *SOLVERS], Solver)
+        _check_choice("form", self.form, ["auto", "factored", "explicit", "matrix_free"])
+        if not isinstance(self.geodesic, bool):
+            raise TypeError(f"geodesic={self.geodesic!r} must be True or False")
+        if not isinstance(self.line_search, LineSearch):
+            raise TypeError(
+                f"line_search={self.line_search!r} is not a line search; pass dngd.line_search.GridSearch(31), "
+                "BacktrackingSearch() or FixedStep(1.0)"
+            )
+        check_number("momentum", self.momentum, 0.0)
+        if not callable(self.momentum) and self.momentum >= 1:
+            raise ValueError(f"momentum={self.momentum!r} must be below 1, or the velocity never forgets")
+
+    def init(self, params: PyTree) -> State:
+        """The state before the first step."""
+        arrays = eqx.filter(params, eqx.is_inexact_array_like)
+        dtype = jnp.result_type(*jax.tree.leaves(arrays)) if jax.tree.leaves(arrays) else jnp.float64
+        momentum = jax.tree.map(jnp.zeros_like, arrays) if self._has_momentum else None
+        return State(jnp.zeros((), jnp.int32), self.damping.init(dtype), momentum)
+
+    def step(
+        self, params: PyTree, state: State, terms: Sequence[Term], batch: Mapping[str, Any]
+    ) -> tuple[PyTree, State, Info]:
+        """One step. Compiled once for given shapes; usable inside `jax.jit` and `lax.scan`.
+
+        Inputs are checked whenever they have a structure or shape not seen before.
+        """
+        terms, batch = tuple(terms), dict(batch) if isinstance(batch, Mapping) else batch
+        signature = _signature((self, terms, params, batch))
+        if signature not in _CHECKED:
+            params = check_inputs(terms, params, batch)
+            _CHECKED[signature] = None
+            while len(_CHECKED) > 1024:
+                _CHECKED.pop(next(iter(_CHECKED)))
+        return _step(self, params, state, terms, batch)
+
+    @property
+    def _has_momentum(self) -> bool:
+        return callable(self.momentum) or self.momentum != 0
+
+
+_CHECKED: dict[Any, None] = {}
+"""Signatures of inputs that passed the checks, oldest first."""
+
+
+def _signature(tree: PyTree):
+    leaves, treedef = jax.tree.flatten(tree)
+    return treedef, tuple((leaf.shape, leaf.dtype) if eqx.is_array(leaf) else _key(leaf) for leaf in leaves)
+
+
+def _key(leaf):
+    return (leaf.shape, str(leaf.dtype)) if hasattr(leaf, "shape") and hasattr(leaf, "dtype") else leaf
+
+
+@eqx.filter_jit
+def _step(optimizer: DualNaturalGradient, params, state: State, terms, batch):
+    with jax.default_matmul_precision("highest"):
+        return _compute_step(optimizer, params, state, terms, batch)
+
+
+def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, batch):
+    solver, form = _choose(optimizer, terms, params, batch)
+    dynamic, static = eqx.partition(params, eqx.is_inexact_array)
+    residual, jacobian = linearization(terms, params, batch, form, optimizer.tile_bytes)
+    loss = 0.5 * jnp.sum(residual**2)
+    gradient_norm = norm(jacobian.rmatvec(residual))
+    rule = optimizer.damping
+    requested = rule.value(state.damping, loss, state.step)
+
+    factorization = solver.factor(jacobian, requested)
+    momentum = at_step(optimizer.momentum, state.step, loss.dtype) if optimizer._has_momentum else None
+    v, image = velocity(factorization, jacobian, residual, momentum, state.momentum)
+    a, ratio = jax.tree.map(jnp.zeros_like, v), jnp.full((), jnp.nan, loss.dtype)
+    if optimizer.geodesic:
+        a, ratio = acceleration(factorization, terms, params, batch, v)
+
+    def along(length):
+        return jax.tree.map(lambda p, v, a: p + length * v + 0.5 * length**2 * a, dynamic, v, a)
+
+    def loss_at(length):
+        moved = eqx.combine(along(length), static)
+        return 0.5 * jnp.sum(residual_vector(terms, moved, batch) ** 2)
+
+    trouble = _trouble(rule, residual, loss, jacobian, gradient_norm, requested, factorization, v)
+    # A search along a broken path would only burn evaluations, so it is skipped.
+    choice = jax.lax.cond(
+        trouble == Outcome.ACCEPTED,
+        lambda: optimizer.line_search.search(loss_at, loss, state.step),
+        lambda: jax.tree.map(
+            lambda x: jnp.zeros(x.shape, x.dtype),
+            jax.eval_shape(lambda: optimizer.line_search.search(loss_at, loss, state.step)),
+        ),
+    )
+    length = choice.length
+    moved = length > 0
+    outcome = jnp.where(
+        trouble != Outcome.ACCEPTED,
+        trouble,
+        jnp.where(
+            ~moved,
+            Outcome.LINE_SEARCH_REJECTED,
+            jnp.where(factorization.damping > requested, Outcome.DAMPING_RAISED, Outcome.ACCEPTED),
+        ),
+    )
+    predicted = loss - 0.5 * jnp.sum((residual + length * image) ** 2)
+    actual = jnp.where(moved, loss - choice.loss, 0.0)
+    # Against the model's promise for the full step: a search that must shorten it is a sign of too small a λ.
+    promised = loss - 0.5 * jnp.sum((residual + image) ** 2)
+    gain = jnp.where(moved & (promised > 0), actual / jnp.where(promised > 0, promised, 1.0), 0.0)
+
+    following = jax.tree.map(lambda old, new: jnp.where(moved, new, old), dynamic, along(length))
+    finite = jnp.isfinite(norm(v))
+    carried = (
+        jax.tree.map(lambda old, new: jnp.where(finite, new, old), state.momentum, v) if momentum is not None else None
+    )
+    next_damping = rule.update(state.damping, factorization.damping, gain, moved)
+    kept = (
+        (trouble == Outcome.ACCEPTED) | (trouble == Outcome.FACTORIZATION_FAILED) | (trouble == Outcome.NONFINITE_STEP)
+    )
+    next_damping = jax.tree.map(lambda old, new: jnp.where(kept, new, old), state.damping, next_damping)
+    info = Info(
+        loss=loss,
+        term_losses=term_losses(terms, residual, batch, _output_sizes(terms, params, batch)),
+        damping=factorization.damping,
+        step_length=length,
+        predicted_reduction=jnp.where(moved, predicted, 0.0),
+        actual_reduction=actual,
+        gradient_norm=gradient_norm,
+        geodesic_ratio=ratio,
+        evaluations=choice.evaluations,
+        outcome=outcome.astype(jnp.int32),
+        solver=solver.name,
+    )
+    return eqx.combine(following, static), State(state.step + 1, next_damping, carried), info
+
+
+def _trouble(rule, residual, loss, jacobian: Jacobian, gradient_norm, requested, factorization, v) -> Int[Array, ""]:
+    """The first thing that went wrong before the line search, or `ACCEPTED`."""
+    dtype = loss.dtype
+    size = jnp.sqrt(jnp.sum(jacobian.diagonal()))  # ‖J‖, Frobenius
+    undamped = isinstance(rule, ConstantDamping) and rule.undamped
+    usable = requested >= (0.0 if undamped else jnp.finfo(dtype).tiny)  # False for NaN
+    checks = [
+        (~jnp.all(jnp.isfinite(residual)), Outcome.NONFINITE_RESIDUAL),
+        (~jnp.isfinite(size) | ~jnp.isfinite(gradient_norm), Outcome.NONFINITE_JACOBIAN),
+        (gradient_norm <= jnp.finfo(dtype).eps * size * jnp.sqrt(2 * loss), Outcome.ZERO_GRADIENT),
+        (~usable | ~jnp.isfinite(requested), Outcome.DAMPING_UNDERFLOW),
+        (~factorization.succeeded, Outcome.FACTORIZATION_FAILED),
+        (~jnp.isfinite(norm(v)), Outcome.NONFINITE_STEP),
+    ]
+    trouble = jnp.asarray(Outcome.ACCEPTED, jnp.int32)
+    for happened, outcome in reversed(checks):
+        trouble = jnp.where(happened, jnp.asarray(outcome, jnp.int32), trouble)
+    return trouble
+
+
+def _choose(optimizer: DualNaturalGradient, terms, params, batch) -> tuple[Solver, str]:
+    """Solver and form of the Jacobian, decided from shapes alone."""
+    solver, form = optimizer.solver, optimizer.form
+    if solver == "auto" or form == "auto":
+        chosen = plan_step(terms, params, batch, optimizer.memory, optimizer.tile_bytes)
+        form = chosen.form if form == "auto" else form
+        solver = chosen.solver if solver == "auto" else solver
+    return (SOLVERS[solver]() if isinstance(solver, str) else solver), form
+
+
+def _output_sizes(terms, params, batch) -> list[int]:
+    return [
+        eqx.filter_eval_shape(residual_vector, (term,), params, batch).shape[0] // point_count(batch[term.name])
+        for term in terms
+    ]
+
+
+def _check_choice(name: str, value: Any, choices: list[str], kind: type | None = None) -> None:
+    if (kind is not None and isinstance(value, kind)) or (isinstance(value, str) and value in choices):
+        return
+    close = difflib.get_close_matches(value, choices, 1) if isinstance(value, str) else []
+    hint = f"did you mean {close[0]!r}?" if close else f"choose one of {choices}"
+    raise ValueError(f"{name}={value!r} is unknown; {hint}" + (f", or pass a {kind.__name__}" if kind else ""))

@@ -1,0 +1,50 @@
+"""How a step ended. Numerical trouble is a value, never a silent NaN."""
+
+import enum
+
+
+class Outcome(enum.IntEnum):
+    """The result of one step; `Outcome(int(info.outcome)).remedy` says what to do about it.
+
+    In every case but the first two the parameters that `step` returns are the ones it was given.
+    """
+
+    ACCEPTED = 0
+    DAMPING_RAISED = 1
+    ZERO_GRADIENT = 2
+    NONFINITE_RESIDUAL = 3
+    NONFINITE_JACOBIAN = 4
+    DAMPING_UNDERFLOW = 5
+    FACTORIZATION_FAILED = 6
+    NONFINITE_STEP = 7
+    LINE_SEARCH_REJECTED = 8
+
+    @property
+    def moved(self) -> bool:
+        """Whether the parameters changed."""
+        return self in (Outcome.ACCEPTED, Outcome.DAMPING_RAISED)
+
+    @property
+    def remedy(self) -> str:
+        """What happened, and what to do."""
+        return _REMEDIES[self]
+
+
+_REMEDIES = {
+    Outcome.ACCEPTED: "the step was taken",
+    Outcome.DAMPING_RAISED: "the step was taken, but only after the damping was raised: with the damping asked for, "
+    "the system was not positive definite to working precision. Raise the damping's floor, or use float64",
+    Outcome.ZERO_GRADIENT: "the gradient is zero to working precision: converged, or the residual does not depend "
+    "on the parameters. Stop, or check that the residual uses `params`",
+    Outcome.NONFINITE_RESIDUAL: "a residual is NaN or infinite at the current parameters. Look at the points and at "
+    "singular expressions (division, sqrt, log) in the residual",
+    Outcome.NONFINITE_JACOBIAN: "the residuals are finite but a derivative is not. Look for sqrt or norm at zero, "
+    "and for `jnp.where` around a singular expression (guard its argument too)",
+    Outcome.DAMPING_UNDERFLOW: "the damping rule gave a number that is not a positive normal float. Give the rule a "
+    "floor, or set damping=0.0 for undamped steps",
+    Outcome.FACTORIZATION_FAILED: "the system stayed indefinite although the damping was raised repeatedly. The "
+    "Jacobian is probably near overflow: rescale the residuals or weights",
+    Outcome.NONFINITE_STEP: "the step or the loss after it overflowed. Raise the damping",
+    Outcome.LINE_SEARCH_REJECTED: "no step length tried lowers the loss on this batch: at a minimum to working "
+    "precision, or the damping is too small for the model to be trusted. Raise the damping, use float64, or stop",
+}

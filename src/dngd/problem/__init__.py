@@ -1,0 +1,1 @@
+"""Problems: residual terms and trusted reference solutions."""
