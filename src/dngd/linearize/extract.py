@@ -45,7 +45,7 @@ def factored_linearization(
         residuals.append((r * scale[:, None]).reshape(-1))
         blocks.append(
             TermFactors(
-                tuple(None if f is None else _scale_right(f, scale) for f in factors), plain * scale[:, None, None]
+                tuple(None if f is None else _scaled(Factors(*f), scale) for f in factors), plain * scale[:, None, None]
             )
         )
     return jnp.concatenate(residuals), FactoredJacobian(space, layouts, tuple(blocks), tile_bytes)
@@ -102,13 +102,13 @@ def _at_point(program: Program, sites: Sites, layouts, leaves: list[Array], poin
     rows = [jnp.zeros((d, 0), residual.dtype)] + [row.reshape(d, -1) for row in plain_rows]
     used = [layout for layout in layouts if layout is not None]
     factors = [
-        _join(layout, found, left, [cotangents[slots[site.operation]] for site in found], d)
+        _join(layout, found, left, [cotangents[slots[site.operation]] for site in found])
         for layout, found, left in zip(used, factored, lefts, strict=True)
     ]
     return residual, tuple(factors), jnp.concatenate(rows, axis=1)
 
 
-def _join(layout: Layout, sites: tuple[Site, ...], lefts, cotangents, d: int) -> Factors | None:
+def _join(layout: Layout, sites: tuple[Site, ...], lefts, cotangents) -> list[Array] | None:
     """All products of a leaf, in the layout's orientation: rows `(q, d or 1, a)`, columns `(q, d or 1, b)`.
 
     A product that contracts the layout's rows has its forward value there, shared by all outputs. Where
@@ -126,10 +126,10 @@ def _join(layout: Layout, sites: tuple[Site, ...], lefts, cotangents, d: int) ->
         outputs = max(factor.shape[1] for factor in side)
         spread = [jnp.broadcast_to(f, (f.shape[0], outputs, f.shape[2])) for f in side]
         sides.append(jnp.concatenate(spread))
-    return Factors(*sides)
+    return sides
 
 
-def _scale_right(factors: Factors, scale: Float[Array, " N"]) -> Factors:
+def _scaled(factors: Factors, scale: Float[Array, " N"]) -> Factors:
     """Scale the Jacobian's rows: one side of the outer products, the smaller one."""
     if factors.rows.size < factors.columns.size:
         return Factors(factors.rows * scale[:, None, None], factors.columns)

@@ -30,6 +30,7 @@ class Operation:
     """One primitive applied to numbered values."""
 
     equation: JaxprEqn
+    home: Jaxpr  # the program the equation stands in
     inputs: tuple[Reference, ...]
     outputs: tuple[int, ...]
 
@@ -45,7 +46,9 @@ class Operation:
             if isinstance(variable, Var) and variable not in variables:
                 variables.append(variable)
                 arguments.append(value)
-        body = Jaxpr((), variables, equation.outvars, [equation], equation.effects)
+        body = self.home.replace(
+            constvars=[], invars=variables, outvars=equation.outvars, eqns=[equation], effects=equation.effects
+        )
         return jaxpr_as_fun(ClosedJaxpr(body, ()))(*arguments)
 
 
@@ -75,12 +78,12 @@ def flatten(closed: ClosedJaxpr) -> Program:
         avals[len(avals)] = aval
         return len(avals) - 1
 
-    def emit(equation: JaxprEqn, inputs: tuple[Reference, ...]) -> tuple[int, ...]:
+    def emit(equation: JaxprEqn, home: Jaxpr, inputs: tuple[Reference, ...]) -> tuple[int, ...]:
         key = _identity(equation, inputs)
         if key is not None and key in seen:
             return seen[key]
         outputs = tuple(fresh(variable.aval) for variable in equation.outvars)
-        operations.append(Operation(equation, inputs, outputs))
+        operations.append(Operation(equation, home, inputs, outputs))
         if key is not None:
             seen[key] = outputs
         return outputs
@@ -98,7 +101,7 @@ def flatten(closed: ClosedJaxpr) -> Program:
                 body, constants = _open(equation.params[_TRANSPARENT[name]])
                 outputs = inline(body, [constant(value) for value in constants] + list(inputs))
             else:
-                outputs = emit(equation, inputs)
+                outputs = emit(equation, jaxpr, inputs)
             environment.update(zip(equation.outvars, outputs, strict=True))
         return [read(variable) for variable in jaxpr.outvars]
 
