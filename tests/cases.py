@@ -135,7 +135,7 @@ DERIVATIVES = {
 
 def problem(network, derivative, *, inputs, outputs, width, depth, activation, order, counts, seed):
     """Terms, parameters and batch: a differential term with a learned coefficient, and a value term."""
-    keys = jax.random.split(jax.random.key(seed), 4)
+    keys = jax.random.split(jax.random.key(seed), 3)
     model, apply = NETWORKS[network](keys[0], inputs, outputs, width, depth, ACTIVATIONS[activation])
     params = {"model": model, "coefficient": jnp.asarray(0.7)}
     operator = DERIVATIVES[derivative]
@@ -147,12 +147,10 @@ def problem(network, derivative, *, inputs, outputs, width, depth, activation, o
         return apply(params["model"], point["x"])[0] - point["value"]
 
     terms = (dngd.Term("interior", interior), dngd.Term("boundary", boundary, weight=2.5))
+    boundary_points = jax.random.uniform(keys[2], (counts[1], inputs))
     batch = {
         "interior": jax.random.uniform(keys[1], (counts[0], inputs)),
-        "boundary": {
-            "x": jax.random.uniform(keys[2], (counts[1], inputs)),
-            "value": jax.random.normal(keys[3], (counts[1],)),
-        },
+        "boundary": {"x": boundary_points, "value": jnp.cos(jnp.sum(boundary_points, axis=1))},
     }
     return terms, params, batch
 

@@ -4,13 +4,14 @@ import os
 
 import hypothesis
 import jax
-from jaxtyping import install_import_hook
+import jaxtyping
+import pytest
 
 jax.config.update("jax_enable_x64", True)
 # One process per core (pytest-xdist) shares the machine; compiled programs are small.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
-install_import_hook("dngd", "beartype.beartype")
+jaxtyping.install_import_hook("dngd", "beartype.beartype")
 
 hypothesis.settings.register_profile(
     "fixed",
@@ -20,3 +21,11 @@ hypothesis.settings.register_profile(
     phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],  # shrinking would compile for minutes
 )
 hypothesis.settings.load_profile("fixed")
+
+
+@pytest.fixture
+def as_users_run_it():
+    """Without the run-time type checks, which would catch bad input before our own messages do."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

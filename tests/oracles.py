@@ -8,14 +8,12 @@ from jax.flatten_util import ravel_pytree
 
 
 def residual(terms, params, batch):
-    """Scaled residual vector, by a Python loop over terms."""
+    """Scaled residual vector."""
     parts = []
     for term in terms:
         points = batch[term.name]
         count = jax.tree.leaves(points)[0].shape[0]
-        values = jnp.stack(
-            [jnp.atleast_1d(term.residual(params, jax.tree.map(lambda x, i=i: x[i], points))) for i in range(count)]
-        )
+        values = jax.vmap(lambda point, term=term: jnp.atleast_1d(term.residual(params, point)))(points)
         parts.append((values * jnp.sqrt(jnp.asarray(term.weight) / count).reshape(-1, 1)).ravel())
     return jnp.concatenate(parts)
 
@@ -24,12 +22,12 @@ def jacobian(terms, params, batch):
     """The whole Jacobian by forward mode over the flattened parameters."""
     dynamic, static = eqx.partition(params, eqx.is_inexact_array)
     flat, unravel = ravel_pytree(dynamic)
-    return jax.jacfwd(lambda p: residual(terms, eqx.combine(unravel(p), static), batch))(flat)
+    return jax.jit(jax.jacfwd(lambda p: residual(terms, eqx.combine(unravel(p), static), batch)))(flat)
 
 
 def least_squares(matrix, damping, b):
     """`argmin ½‖J x − b‖² + ½λ‖x‖²` from the stacked system `[J; √λ I]`, by NumPy's SVD."""
-    m, n = matrix.shape
+    n = matrix.shape[1]
     stacked = np.vstack([matrix, np.sqrt(damping) * np.eye(n)])
     return np.linalg.lstsq(stacked, np.concatenate([b, np.zeros(n)]), rcond=None)[0]
 

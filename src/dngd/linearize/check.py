@@ -14,9 +14,10 @@ from dngd.problem.term import Term
 
 
 def check_inputs(terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any]) -> PyTree:
-    """Refuse inputs that cannot be linearised; return the parameters with Python floats as arrays."""
+    """Refuse inputs that cannot be linearised; return the parameters `as_arrays`."""
     _check_terms(terms)
-    params = _check_params(params)
+    params = as_arrays(params)
+    _check_params(params)
     _check_batch(terms, batch)
     for term in terms:
         _check_residual(term, params, batch[term.name])
@@ -35,32 +36,47 @@ def _check_terms(terms: Sequence[Term]) -> None:
             raise ValueError(f"two terms are named {name!r}; the batch holds one set of points per name: rename one")
 
 
-def _check_params(params: PyTree) -> PyTree:
-    params = jax.tree.map(lambda leaf: jnp.asarray(leaf) if isinstance(leaf, float) else leaf, params)
-    leaves = jax.tree_util.tree_leaves_with_path(params)
-    dtypes = {}
-    for path, leaf in leaves:
+def as_arrays(params: PyTree) -> PyTree:
+    """Parameters with Python floats and NumPy arrays as JAX arrays, none of them weakly typed.
+
+    A weak type would be lost in the first step, and the second would be compiled anew.
+    """
+
+    def convert(leaf):
+        if isinstance(leaf, (float, np.ndarray, np.generic)):
+            leaf = jnp.asarray(leaf)
+        return jax.lax.convert_element_type(leaf, leaf.dtype) if getattr(leaf, "weak_type", False) else leaf
+
+    return jax.tree.map(convert, params)
+
+
+def _check_params(params: PyTree) -> None:
+    dtypes: dict[Any, str] = {}
+    for path, leaf in jax.tree_util.tree_leaves_with_path(params):
         where = f"parameter params{jax.tree_util.keystr(path)}"
-        if isinstance(leaf, (bool, int, complex)) or (eqx.is_array_like(leaf) and not eqx.is_inexact_array_like(leaf)):
+        dtype = getattr(leaf, "dtype", None)
+        if isinstance(leaf, (bool, int)) or (dtype is not None and not jnp.issubdtype(dtype, jnp.inexact)):
             raise TypeError(
-                f"{where} has type {getattr(leaf, 'dtype', type(leaf).__name__)}, which has no derivative; "
+                f"{where} has type {type(leaf).__name__ if dtype is None else dtype}, which has no derivative; "
                 "store it as a float, or close over it instead of passing it as a parameter"
             )
-        if eqx.is_array_like(leaf):
-            if jnp.iscomplexobj(leaf):
-                raise TypeError(f"{where} is complex; pass its real and imaginary parts as two parameters")
-            if leaf.size == 0:
-                raise ValueError(f"{where} has shape {leaf.shape} and holds no numbers; leave it out")
-            dtypes.setdefault(jnp.dtype(leaf.dtype), where)
+        if isinstance(leaf, complex) or (dtype is not None and jnp.issubdtype(dtype, jnp.complexfloating)):
+            raise TypeError(f"{where} is complex; pass its real and imaginary parts as two parameters")
+        if dtype is None:
+            continue  # an activation function or the like: not a parameter
+        if leaf.size == 0:
+            raise ValueError(f"{where} has shape {leaf.shape} and holds no numbers; leave it out")
+        if not isinstance(leaf, jax.core.Tracer) and not np.all(np.isfinite(np.asarray(leaf))):
+            raise ValueError(f"{where} holds NaN or infinity; check the initialisation")
+        dtypes.setdefault(jnp.dtype(dtype), where)
     if not dtypes:
         raise ValueError(f"params={params!r} holds no floating-point array, so there is nothing to train")
     if len(dtypes) > 1:
         listed = " and ".join(f"{where} is {dtype}" for dtype, where in dtypes.items())
         raise TypeError(f"parameters mix precisions ({listed}); cast them to one, float64 for accuracy")
-    dtype = next(iter(dtypes))
+    dtype, where = next(iter(dtypes.items()))
     if dtype not in (jnp.float32, jnp.float64):
-        raise TypeError(f"{dtypes[dtype]} is {dtype}; the linear algebra needs float32 or float64 (recommended)")
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf, params)
+        raise TypeError(f"{where} is {dtype}; the linear algebra needs float32 or float64 (recommended)")
 
 
 def _check_batch(terms: Sequence[Term], batch: Mapping[str, Any]) -> None:

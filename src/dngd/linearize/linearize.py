@@ -48,9 +48,13 @@ def linearize(
     params = check_inputs(terms, params, batch)
     if form not in ("factored", "explicit", "matrix_free"):
         raise ValueError(f"form={form!r} is unknown; choose 'factored', 'explicit' or 'matrix_free'")
-    if isinstance(tile_bytes, bool) or not isinstance(tile_bytes, int) or tile_bytes < 1:
-        raise ValueError(f"tile_bytes={tile_bytes!r} must be a positive number of bytes, such as {TILE_BYTES}")
+    check_bytes("tile_bytes", tile_bytes)
     return linearization(terms, params, dict(batch), form, tile_bytes)
+
+
+def check_bytes(name: str, value: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name}={value!r} must be a positive whole number of bytes, such as {TILE_BYTES}")
 
 
 @eqx.filter_jit

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-
 import jax.numpy as jnp
 import numpy as np
 from jax import lax

@@ -11,9 +11,9 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from dngd.linear_solve.plan import SOLVERS, plan_step
 from dngd.linear_solve.solver import Solver
-from dngd.linearize.check import check_inputs
+from dngd.linearize.check import as_arrays, check_inputs
 from dngd.linearize.jacobian import Jacobian
-from dngd.linearize.linearize import TILE_BYTES, linearization
+from dngd.linearize.linearize import TILE_BYTES, check_bytes, linearization
 from dngd.linearize.residual import point_count, residual_vector, term_losses
 from dngd.optimize.damping import ConstantDamping, Damping, GainRatioDamping
 from dngd.optimize.direction import acceleration, norm, velocity
@@ -99,10 +99,13 @@ class DualNaturalGradient(eqx.Module):
         check_number("momentum", self.momentum, 0.0)
         if not callable(self.momentum) and self.momentum >= 1:
             raise ValueError(f"momentum={self.momentum!r} must be below 1, or the velocity never forgets")
+        if self.memory is not None:
+            check_bytes("memory", self.memory)
+        check_bytes("tile_bytes", self.tile_bytes)
 
     def init(self, params: PyTree) -> State:
         """The state before the first step."""
-        arrays = eqx.filter(params, eqx.is_inexact_array_like)
+        arrays = eqx.filter(as_arrays(params), eqx.is_inexact_array)
         dtype = jnp.result_type(*jax.tree.leaves(arrays)) if jax.tree.leaves(arrays) else jnp.float64
         momentum = jax.tree.map(jnp.zeros_like, arrays) if self._has_momentum else None
         return State(jnp.zeros((), jnp.int32), self.damping.init(dtype), momentum)
@@ -115,9 +118,15 @@ class DualNaturalGradient(eqx.Module):
         Inputs are checked whenever they have a structure or shape not seen before.
         """
         terms, batch = tuple(terms), dict(batch) if isinstance(batch, Mapping) else batch
-        signature = _signature((self, terms, params, batch))
+        if (state.momentum is not None) != self._has_momentum:
+            raise ValueError(
+                f"state was made by an optimizer {'without' if self._has_momentum else 'with'} momentum, but this one "
+                f"has momentum={self.momentum!r}; make the state with this optimizer's init"
+            )
+        params = as_arrays(params)
+        signature = _signature((terms, params, batch))
         if signature not in _CHECKED:
-            params = check_inputs(terms, params, batch)
+            check_inputs(terms, params, batch)
             _CHECKED[signature] = None
             while len(_CHECKED) > 1024:
                 _CHECKED.pop(next(iter(_CHECKED)))

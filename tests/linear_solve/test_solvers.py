@@ -1,0 +1,98 @@
+"""Every solver gives the step of the damped least-squares problem, to the precision of its arithmetic."""
+
+import cases
+import jax.numpy as jnp
+import numpy as np
+import oracles
+import pytest
+
+import dngd
+from dngd.linear_solve import SOLVERS
+
+EPS = np.finfo(np.float64).eps
+
+# The damped system has condition number 1 + ‖K‖/λ. Cholesky's forward error is that times ε times a
+# modest multiple of the size; measured here it stays below 10, the rest is margin.
+MULTIPLE = 50
+
+
+def bound(kernel, damping):
+    return MULTIPLE * EPS * (1 + np.linalg.norm(kernel, 2) / damping)
+
+
+@pytest.mark.parametrize("name", sorted(SOLVERS))
+@pytest.mark.parametrize("ratio", [1e-12, 1e-9, 1e-6, 1e-3, 1.0])
+@pytest.mark.parametrize("counts", [(23, 9), (150, 60)])  # m < n, and m > n
+def test_step_equals_stacked_least_squares(name, ratio, counts):
+    problem = cases.small_problem(counts=counts)
+    r, J = dngd.linearize(*problem)
+    matrix = np.asarray(J.dense())
+    kernel = matrix @ matrix.T
+    damping = ratio * np.linalg.norm(kernel, 2)
+    factorization = SOLVERS[name]().factor(J, jnp.asarray(damping))
+    assert bool(factorization.succeeded)
+    assert float(factorization.damping) == damping
+    solution = factorization.solve(r)
+    expected = oracles.least_squares(matrix, damping, np.asarray(r))
+    assert oracles.relative(J.space.ravel(solution.x), expected) < bound(kernel, damping)
+    # the image is what the predicted reduction is computed from
+    assert np.linalg.norm(solution.image - matrix @ expected) < bound(kernel, damping) * np.linalg.norm(r)
+
+
+def literal_recovery(matrix, damping, r):
+    """The paper's formula: `Δθ = −(Jᵀy + g)/λ` with `(K + λI) y = −J g`, `g = Jᵀr` (paper, Theorem 3.1)."""
+    gradient = matrix.T @ r
+    y = np.linalg.solve(matrix @ matrix.T + damping * np.eye(len(r)), -matrix @ gradient)
+    return -(matrix.T @ y + gradient) / damping
+
+
+def test_literal_recovery_agrees_at_large_damping_and_loses_digits_at_small_damping():
+    # A well-conditioned kernel, so that a small λ makes the formula ill-conditioned and not the problem.
+    points = np.random.default_rng(0).normal(size=(10, 100))
+    term = dngd.Term("linear", lambda params, a: a @ params - 1.0)
+    r, J = dngd.linearize((term,), jnp.zeros(100), {"linear": jnp.asarray(points)})
+    matrix, b = np.asarray(J.dense()), np.asarray(r)
+    size = np.linalg.norm(matrix @ matrix.T, 2)
+    errors = {}
+    for ratio in (1.0, 1e-10):
+        left, s, right = np.linalg.svd(matrix, full_matrices=False)
+        expected = -(right.T * (s / (s**2 + ratio * size))) @ (left.T @ b)
+        ours = -J.space.ravel(SOLVERS["dense"]().factor(J, jnp.asarray(ratio * size)).solve(r).x)
+        literal = literal_recovery(matrix, ratio * size, b)
+        errors[ratio] = oracles.relative(literal, expected), oracles.relative(ours, expected)
+    assert max(errors[1.0]) < 1e-13
+    literal, ours = errors[1e-10]
+    assert ours < 1e-13
+    assert literal > 1e-8
+
+
+def test_one_factorization_serves_many_right_hand_sides():
+    r, J = dngd.linearize(*cases.small_problem())
+    matrix = np.asarray(J.dense())
+    factorization = SOLVERS["dense"]().factor(J, jnp.asarray(1e-3))
+    for b in (r, jnp.cos(r), jnp.ones_like(r)):
+        expected = oracles.least_squares(matrix, 1e-3, np.asarray(b))
+        assert oracles.relative(J.space.ravel(factorization.solve(b).x), expected) < 1e-9
+
+
+def test_planner_takes_the_smaller_system_and_says_so():
+    few_points = dngd.plan(*cases.small_problem(counts=(40, 10), width=40))
+    many_points = dngd.plan(*cases.small_problem(counts=(2000, 1000), width=3, outputs=1))
+    assert few_points.solver == "dense"
+    assert many_points.solver == "primal"
+    assert "fewer flops" in str(few_points)
+    assert f"{few_points.parameters:,} parameters" in str(few_points)
+
+
+def test_planner_puts_memory_first():
+    problem = cases.small_problem(counts=(2000, 1000), width=3, outputs=1)
+    free = dngd.plan(*problem)
+    assert free.solver == "primal"
+    costs = {cost.solver: cost.bytes for cost in free.costs}
+    assert costs["primal"] < costs["dense"]
+    problem = cases.small_problem(counts=(40, 10), width=40)
+    costs = {cost.solver: cost.bytes for cost in dngd.plan(*problem).costs}
+    tight = dngd.plan(*problem, memory=(costs["dense"] + costs["primal"]) // 2)
+    assert tight.solver == min(costs, key=costs.get)
+    assert "only one that fits" in tight.reason
+    assert dngd.plan(*problem, memory=1000).form == "matrix_free"

@@ -1,0 +1,80 @@
+"""Velocity, momentum and acceleration against their primal formulas."""
+
+import cases
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import oracles
+import pytest
+from jax.flatten_util import ravel_pytree
+
+import dngd
+from dngd.linear_solve import SOLVERS
+from dngd.optimize.direction import acceleration, second_derivative, velocity
+
+DAMPING = 1e-2
+
+
+@pytest.fixture(scope="module")
+def setting():
+    problem = cases.small_problem()
+    r, J = dngd.linearize(*problem)
+    return problem, r, J, np.asarray(J.dense())
+
+
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+def test_momentum_equals_its_primal_formula(setting, solver):
+    _, r, J, matrix = setting
+    factorization = SOLVERS[solver]().factor(J, jnp.asarray(DAMPING))
+    previous = np.random.default_rng(0).normal(size=matrix.shape[1])
+    v, image = velocity(factorization, J, r, jnp.asarray(0.9), J.space.unravel(jnp.asarray(previous)))
+    # argmin ½‖r + J x‖² + ½λ‖x − μφ‖²: the damping pulls towards the previous direction, not towards zero
+    shifted = np.asarray(r) + 0.9 * matrix @ previous
+    expected = 0.9 * previous - oracles.least_squares(matrix, DAMPING, shifted)
+    assert oracles.relative(J.space.ravel(v), expected) < 1e-11
+    assert oracles.relative(image, matrix @ expected) < 1e-11
+
+
+def test_momentum_zero_is_the_plain_velocity(setting):
+    _, r, J, _ = setting
+    factorization = SOLVERS["dense"]().factor(J, jnp.asarray(DAMPING))
+    previous = jax.tree.map(jnp.ones_like, J.rmatvec(r))
+    plain, _ = velocity(factorization, J, r, None, None)
+    momentum, _ = velocity(factorization, J, r, jnp.asarray(0.0), previous)
+    assert oracles.relative(J.space.ravel(momentum), J.space.ravel(plain)) < 1e-14
+
+
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+def test_acceleration_equals_its_primal_formula(setting, solver):
+    (terms, params, batch), _r, J, matrix = setting
+    # a small velocity, so that the ratio test lets the acceleration through
+    v = J.space.unravel(1e-3 * jnp.cos(jnp.arange(matrix.shape[1]) + 1.0))
+    a, ratio = acceleration(SOLVERS[solver]().factor(J, jnp.asarray(DAMPING)), terms, params, batch, v)
+    curvature = np.asarray(second_derivative(terms, params, batch, v))
+    gramian = matrix.T @ matrix + DAMPING * np.eye(matrix.shape[1])
+    expected = -np.linalg.solve(gramian, matrix.T @ curvature)
+    flat = np.asarray(J.space.ravel(a))
+    assert oracles.relative(flat, expected) < 1e-11
+    np.testing.assert_allclose(ratio, 2 * np.linalg.norm(flat) / np.linalg.norm(J.space.ravel(v)), rtol=1e-12)
+
+
+def test_acceleration_is_dropped_where_the_ratio_is_large(setting):
+    (terms, params, batch), _r, J, matrix = setting
+    v = J.space.unravel(10 * jnp.cos(jnp.arange(matrix.shape[1]) + 1.0))
+    a, ratio = acceleration(SOLVERS["dense"]().factor(J, jnp.asarray(1e-8)), terms, params, batch, v)
+    assert float(ratio) > 0.5
+    assert all(not np.any(leaf) for leaf in jax.tree.leaves(a))
+
+
+def test_second_derivative_equals_the_hessian_along_the_velocity(setting):
+    (terms, params, batch), _r, J, matrix = setting
+    dynamic, static = eqx.partition(params, eqx.is_inexact_array)
+    flat, unravel = ravel_pytree(dynamic)
+    direction = jnp.sin(jnp.arange(matrix.shape[1]) + 1.0)
+
+    def along(t):
+        return oracles.residual(terms, eqx.combine(unravel(flat + t * direction), static), batch)
+
+    expected = jax.jacrev(jax.jacrev(along))(0.0)  # reverse mode twice: another way altogether
+    assert oracles.relative(second_derivative(terms, params, batch, J.space.unravel(direction)), expected) < 1e-12
