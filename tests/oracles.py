@@ -6,6 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+# Sums of up to a few thousand products of order one: rounding stays three digits below this.
+TOLERANCE = 1e-12
+
 
 def residual(terms, params, batch):
     """Scaled residual vector."""
@@ -37,3 +40,23 @@ def relative(value, expected):
     value, expected = np.asarray(value), np.asarray(expected)
     assert value.shape == expected.shape
     return np.linalg.norm(value - expected) / max(np.linalg.norm(expected), 1e-300)
+
+
+def check_products(J, matrix, tolerance=TOLERANCE):
+    """Every product of `J` against the matrix it stands for."""
+    m, n = matrix.shape
+    assert J.shape == (m, n)
+    random = np.random.default_rng(0)
+    v, u = random.normal(size=n), random.normal(size=m)
+    indices = random.integers(0, m, size=min(m, 5))
+    kernel = np.asarray(J.gram())
+    np.testing.assert_array_equal(kernel, kernel.T)
+    assert relative(kernel, matrix @ matrix.T) < tolerance
+    assert relative(J.matvec(J.space.unravel(jnp.asarray(v))), matrix @ v) < tolerance
+    assert relative(J.space.ravel(J.rmatvec(jnp.asarray(u))), u @ matrix) < tolerance
+    assert relative(J.columns(jnp.asarray(indices)), matrix @ matrix[indices].T) < tolerance
+    assert relative(J.diagonal(), np.sum(np.asarray(matrix) ** 2, axis=1)) < tolerance
+    gramian = np.asarray(J.parameter_gram())
+    np.testing.assert_array_equal(gramian, gramian.T)
+    assert relative(gramian, matrix.T @ matrix) < tolerance
+    assert relative(J.dense(), matrix) < tolerance

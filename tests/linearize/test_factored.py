@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import dngd
 
-# Sums of up to a few thousand products of order one: rounding stays three digits below this.
-TOLERANCE = 1e-12
+TOLERANCE = oracles.TOLERANCE
 
 small_problems = st.builds(
     cases.problem,
@@ -32,26 +31,6 @@ small_problems = st.builds(
 )
 
 
-def check_products(J, matrix, tolerance=TOLERANCE):
-    """Every product of `J` against the matrix it stands for."""
-    m, n = matrix.shape
-    assert J.shape == (m, n)
-    random = np.random.default_rng(0)
-    v, u = random.normal(size=n), random.normal(size=m)
-    indices = random.integers(0, m, size=min(m, 5))
-    kernel = np.asarray(J.gram())
-    np.testing.assert_array_equal(kernel, kernel.T)
-    assert oracles.relative(kernel, matrix @ matrix.T) < tolerance
-    assert oracles.relative(J.matvec(J.space.unravel(jnp.asarray(v))), matrix @ v) < tolerance
-    assert oracles.relative(J.space.ravel(J.rmatvec(jnp.asarray(u))), u @ matrix) < tolerance
-    assert oracles.relative(J.columns(jnp.asarray(indices)), matrix @ matrix[indices].T) < tolerance
-    assert oracles.relative(J.diagonal(), np.sum(np.asarray(matrix) ** 2, axis=1)) < tolerance
-    gramian = np.asarray(J.parameter_gram())
-    np.testing.assert_array_equal(gramian, gramian.T)
-    assert oracles.relative(gramian, matrix.T @ matrix) < tolerance
-    assert oracles.relative(J.dense(), matrix) < tolerance
-
-
 @settings(max_examples=20)
 @given(small_problems, st.sampled_from([300, 5_000, 2**24]))
 def test_products_equal_explicit_jacobian(problem, tile_bytes):
@@ -59,14 +38,14 @@ def test_products_equal_explicit_jacobian(problem, tile_bytes):
     matrix = oracles.jacobian(*problem)
     assert oracles.relative(r, oracles.residual(*problem)) < TOLERANCE
     for form in ("products", "rows"):
-        check_products(dataclasses.replace(J, leaf_form=form), matrix)
+        oracles.check_products(dataclasses.replace(J, leaf_form=form), matrix)
 
 
 @pytest.mark.parametrize("form", ["factored", "explicit", "matrix_free"])
 def test_forms_agree(form):
     problem = cases.small_problem()
     _, J = dngd.linearize(*problem, form=form, tile_bytes=20_000)
-    check_products(J, oracles.jacobian(*problem))
+    oracles.check_products(J, oracles.jacobian(*problem))
 
 
 def test_dense_layers_are_factored_and_outputs_share_the_left_factor():
@@ -95,7 +74,7 @@ def test_repeated_evaluations_of_the_network_are_merged():
 
     _, J = dngd.linearize((dngd.Term("interior", wasteful),), params, {"interior": batch["interior"]})
     assert J.terms[0].factors[1].products == 2
-    check_products(J, oracles.jacobian((dngd.Term("interior", wasteful),), params, batch))
+    oracles.check_products(J, oracles.jacobian((dngd.Term("interior", wasteful),), params, batch))
 
 
 def test_tiles_change_nothing_but_rounding():
@@ -111,7 +90,7 @@ def test_float32_stays_float32():
     )
     r, J = dngd.linearize(terms, params, batch)
     assert r.dtype == J.gram().dtype == jnp.float32
-    check_products(J, np.asarray(oracles.jacobian(terms, params, batch), np.float32), tolerance=1e-5)
+    oracles.check_products(J, np.asarray(oracles.jacobian(terms, params, batch), np.float32), tolerance=1e-5)
 
 
 # Uses of a parameter that are not a product with a matrix: plain rows, and the right answer.
@@ -198,7 +177,7 @@ def test_other_uses_of_a_parameter_give_the_derivative_that_jax_gives(use):
     term = dngd.Term("only", lambda params, x: use(params["W"], x))
     _, J = dngd.linearize((term,), {"W": W}, {"only": points})
     expected = jax.vmap(lambda x: jax.jacrev(lambda W: use(W, x))(W))(points).reshape(15, 9) / 5**0.5
-    check_products(J, expected)
+    oracles.check_products(J, expected)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +200,9 @@ def test_products_in_any_guise_are_factored(use):
     _, J = dngd.linearize((term,), {"W": W}, {"only": points})
     assert J.layouts[0] is not None
     for form in ("products", "rows"):
-        check_products(dataclasses.replace(J, leaf_form=form), oracles.jacobian((term,), {"W": W}, {"only": points}))
+        oracles.check_products(
+            dataclasses.replace(J, leaf_form=form), oracles.jacobian((term,), {"W": W}, {"only": points})
+        )
 
 
 def test_higher_rank_and_vector_parameters():
@@ -239,7 +220,7 @@ def test_higher_rank_and_vector_parameters():
 
     terms, batch = (dngd.Term("only", residual),), {"only": jax.random.normal(key[3], (6, 4))}
     _, J = dngd.linearize(terms, params, batch)
-    check_products(J, oracles.jacobian(terms, params, batch))
+    oracles.check_products(J, oracles.jacobian(terms, params, batch))
 
 
 def test_weights_per_point():
@@ -248,7 +229,7 @@ def test_weights_per_point():
     terms = (dngd.Term("interior", terms[0].residual, weight=weights), terms[1])
     r, J = dngd.linearize(terms, params, batch)
     assert oracles.relative(r, oracles.residual(terms, params, batch)) < TOLERANCE
-    check_products(J, oracles.jacobian(terms, params, batch))
+    oracles.check_products(J, oracles.jacobian(terms, params, batch))
 
 
 def test_flax_modules():
@@ -269,7 +250,7 @@ def test_flax_modules():
     batch = {"only": jax.random.uniform(jax.random.key(1), (6, 2))}
     _, J = dngd.linearize(terms, params, batch)
     assert [layout is not None for layout in J.layouts] == [False, True, False, True]
-    check_products(J, oracles.jacobian(terms, params, batch))
+    oracles.check_products(J, oracles.jacobian(terms, params, batch))
 
 
 def test_vectors_of_the_wrong_structure_are_refused():

@@ -77,7 +77,7 @@ def plan_jacobian(jacobian: FactoredJacobian, memory: int) -> Plan:
     factors = jacobian.bytes + jacobian.tile_bytes * 10  # a panel of explicit rows is eight tiles
     costs = (
         # kernel and its factor live at once
-        Cost("dense", jacobian.kernel_flops + CHOLESKY_FLOP * m**3 / 3, factors + 2 * m * m * itemsize),
+        Cost("dense", jacobian.kernel_flops() + CHOLESKY_FLOP * m**3 / 3, factors + 2 * m * m * itemsize),
         # upper blocks of a four-by-four grid, with the rows written out
         Cost(
             "primal",

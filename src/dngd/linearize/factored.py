@@ -19,6 +19,7 @@ class Layout(eqx.Module):
     shape: tuple[int, ...] = eqx.field(static=True)
     rows: tuple[int, ...] = eqx.field(static=True)
     columns: tuple[int, ...] = eqx.field(static=True)
+    picked: str | None = eqx.field(static=True, default=None)  # side on which products are look-ups
 
     def _squeezed(self) -> tuple[list[int], tuple[int, ...], int]:
         kept = [axis for axis, size in enumerate(self.shape) if size != 1]
@@ -80,21 +81,28 @@ class FactoredJacobian(Jacobian):
 
     def _is_explicit(self, position: int) -> bool:
         """Whether explicit rows of factored leaf number `position` cost fewer flops than Gram products."""
+        held = [term.factors[position] for term in self.terms if term.factors[position] is not None]
+        if any(factors.picks is not None for factors in held):
+            return False  # rows would be dense where the factors are not
         if self.leaf_form != "cheapest":
             return self.leaf_form == "rows"
-        held = [term.factors[position] for term in self.terms if term.factors[position] is not None]
         inner = sum(inner_flops(first, second) for first in held for second in held)
         return sum(explicit_flops(first, second) for first in held for second in held) < inner
 
-    @property
-    def kernel_flops(self) -> float:
-        """Flops that the upper half of the kernel needs in the forms chosen (the planner's estimate)."""
+    def kernel_flops(self, elementwise: bool = True) -> float:
+        """Flops that the upper half of the kernel needs in the forms chosen.
+
+        With `elementwise`, work other than matrix products counts too, in the same unit of time.
+        """
         m, _ = self.shape
-        total = float(m * m * self.terms[0].plain.shape[2]) * 2
+        total = 2.0 * m * m * self.terms[0].plain.shape[2]
         for position in range(len(self._factored)):
             held = [term.factors[position] for term in self.terms if term.factors[position] is not None]
-            cost = explicit_flops if self._is_explicit(position) else inner_flops
-            total += sum(cost(first, second) for first in held for second in held)
+            pairs = [(first, second) for first in held for second in held]
+            if self._is_explicit(position):
+                total += sum(explicit_flops(first, second) for first, second in pairs)
+            else:
+                total += sum(inner_flops(first, second, elementwise) for first, second in pairs)
         return total / 2
 
     @property
@@ -216,7 +224,7 @@ class FactoredJacobian(Jacobian):
                         blocks.append(jnp.zeros((term.rows, tiles.size * b), self.space.dtype))
                         continue
                     rows = lax.dynamic_slice_in_dim(factors.rows, starts[i], tiles.size, axis=3) * fresh[i]
-                    blocks.append(Factors(rows, factors.columns).explicit().reshape(term.rows, -1))
+                    blocks.append(Factors(rows, factors.columns, None).explicit().reshape(term.rows, -1))
                 return jnp.concatenate(blocks)
 
             if tiles.count == 1:
@@ -261,14 +269,19 @@ class FactoredJacobian(Jacobian):
                 for term, offset in zip(self.terms, self._offsets, strict=True)
                 if term.factors[position] is not None
             ]
-            products = max((term.factors[position].products for term, _ in held), default=0)
+            counts = [max((term.factors[position].counts[i] for term, _ in held), default=0) for i in (0, 1)]
+            side = self.layouts[self._factored[position]].picked
             total = None
             for term, offset in held:
                 d = term.plain.shape[1]
                 inside = (indices >= offset) & (indices < offset + term.rows)
                 local = jnp.clip(indices - offset, 0, term.rows - 1)
-                picked = term.factors[position].take(local // d, local % d, products)
-                picked = jax.tree.map(lambda x, inside=inside: jnp.where(inside[:, None, None], x, 0.0), picked)
+                picked = term.factors[position].take(local // d, local % d, counts, side)
+                picked = jax.tree.map(lambda x, inside=inside: _where_axis_1(inside, x), picked)
                 total = picked if total is None else jax.tree.map(jnp.add, total, picked)
             factors.append(total)
         return TermFactors(tuple(factors), jnp.zeros((indices.shape[0], 1, 0), self.space.dtype))
+
+
+def _where_axis_1(condition: Array, x: Array) -> Array:
+    return jnp.where(condition.reshape(1, -1, *(1,) * (x.ndim - 2)), x, jnp.zeros_like(x))

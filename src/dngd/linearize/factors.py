@@ -6,73 +6,137 @@ with `W` laid out as an `a × b` matrix. The factor that comes from the forward 
 the output `o` of a vector residual; its output axis then has length one and is shared by broadcasting.
 """
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
+
+from dngd.linearize.one_hot import look_up
 
 # A product of Gram matrices reads, multiplies and sums q² numbers per entry of the kernel. Measured on
 # two cores (float64 and float32 alike), one of these costs as much as about this many flops of GEMM.
 ELEMENTWISE_FLOPS = 140
 
 
+class Picks(eqx.Module):
+    """Products whose factor on one side is a unit vector: its index, and the factor on the other side."""
+
+    index: Int[Array, "p N"]  # -1 for a zero vector
+    other: Float[Array, "p N d c"]
+    side: str = eqx.field(static=True)  # "rows" or "columns": where the unit vectors are
+
+    def inner(self, other: "Picks") -> Float[Array, "N d M e"]:
+        same = (self.index[:, :, None, None] == other.index) & (self.index >= 0)[:, :, None, None]
+        return jnp.sum(gram(self.other, other.other) * same[:, :, None, :, :, None], axis=(0, 3))
+
+
 class Factors(eqx.Module):
     rows: Float[Array, "q N da a"]
     columns: Float[Array, "q N db b"]
+    picks: Picks | None
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Number of dense products, and of look-ups."""
+        return self.rows.shape[0], 0 if self.picks is None else self.picks.index.shape[0]
 
     @property
     def products(self) -> int:
-        return self.rows.shape[0]
+        return sum(self.counts)
 
     @property
     def outputs(self) -> int:
-        return max(self.rows.shape[2], self.columns.shape[2])
+        picked = 1 if self.picks is None else self.picks.other.shape[2]
+        return max(self.rows.shape[2], self.columns.shape[2], picked)
 
     def tile(self, start, size: int) -> "Factors":
         """The factors of `size` consecutive points."""
         return jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, start, size, axis=1), self)
 
-    def take(self, points: Int[Array, " l"], outputs: Int[Array, " l"], products: int) -> "Factors":
-        """The factors of single rows of the Jacobian, padded with zeros to `products` products."""
+    def take(
+        self, points: Int[Array, " l"], outputs: Int[Array, " l"], counts: Sequence[int], side: str | None
+    ) -> "Factors":
+        """The factors of single rows of the Jacobian, padded with zeros to `counts` products."""
+
+        def pad(x, count):
+            return jnp.pad(x, ((0, count - x.shape[0]), *((0, 0),) * (x.ndim - 1)))
 
         def pick(factor):
-            picked = factor[:, points, outputs if factor.shape[2] > 1 else 0]
-            return jnp.pad(picked, ((0, products - factor.shape[0]), (0, 0), (0, 0)))[:, :, None]
+            return factor[:, points, outputs if factor.shape[2] > 1 else 0][:, :, None]
 
-        return jax.tree.map(pick, self)
+        rows, columns, picks = pick(self.rows), pick(self.columns), None
+        if counts[1]:
+            width = (rows if side == "columns" else columns).shape[3]
+            index = jnp.zeros((0, len(points)), int) if self.picks is None else self.picks.index[:, points]
+            other = jnp.zeros((0, len(points), 1, width)) if self.picks is None else pick(self.picks.other)
+            picks = Picks(pad(index, counts[1]), pad(other.astype(rows.dtype), counts[1]), side)
+        return Factors(pad(rows, counts[0]), pad(columns, counts[0]), picks)
 
     def inner(self, other: "Factors") -> Float[Array, "N d M e"]:
         """Kernel tile `Σ_kk' (rows rowsᵀ) ∘ (columns columnsᵀ)`."""
+        total = jnp.sum(gram(self.rows, other.rows) * gram(self.columns, other.columns), axis=(0, 3))
+        if other.picks is not None:
+            total = total + self._inner_picks(other.picks)
+        if self.picks is not None:
+            total = total + other._inner_picks(self.picks).transpose(2, 3, 0, 1)
+        if self.picks is not None and other.picks is not None:
+            total = total + self.picks.inner(other.picks)
+        return total
 
-        def gram(x, y):  # (q,N,d,a), (p,M,e,a) -> (q,N,d,p,M,e), as one matrix product
-            product = x.reshape(-1, x.shape[-1]) @ y.reshape(-1, y.shape[-1]).T
-            return product.reshape(*x.shape[:-1], *y.shape[:-1])
-
-        return jnp.sum(gram(self.rows, other.rows) * gram(self.columns, other.columns), axis=(0, 3))
+    def _inner_picks(self, picks: Picks) -> Float[Array, "N d M e"]:
+        """The dense products against look-ups."""
+        looked_in, facing = (self.rows, self.columns) if picks.side == "rows" else (self.columns, self.rows)
+        found = look_up(looked_in, picks.index, 3)  # (q,N,d,p,M)
+        return jnp.sum(found[..., None] * gram(facing, picks.other), axis=(0, 3))
 
     def explicit(self) -> Float[Array, "N d a b"]:
         """The rows of the Jacobian themselves."""
         d = self.outputs
         rows, columns = (jnp.broadcast_to(x, (*x.shape[:2], d, x.shape[3])) for x in (self.rows, self.columns))
-        return jnp.einsum("kioa,kiob->ioab", rows, columns)
+        total = jnp.einsum("kioa,kiob->ioab", rows, columns)
+        if self.picks is not None:
+            length, letters = (
+                (total.shape[2], "kia,kiob->ioab") if self.picks.side == "rows" else (total.shape[3], "kib,kioa->ioab")
+            )
+            unit = jax.nn.one_hot(self.picks.index, length, dtype=total.dtype)
+            total = total + jnp.einsum(letters, unit, self.picks.other)
+        return total
 
     def matvec(self, v: Float[Array, "a b"]) -> Float[Array, "N d"]:
         if self.rows.shape[2] <= self.columns.shape[2]:
-            return jnp.sum((self.rows @ v) * self.columns, axis=(0, 3))
-        return jnp.sum((self.columns @ v.T) * self.rows, axis=(0, 3))
+            total = jnp.sum((self.rows @ v) * self.columns, axis=(0, 3))
+        else:
+            total = jnp.sum((self.columns @ v.T) * self.rows, axis=(0, 3))
+        if self.picks is not None:
+            found = look_up(v if self.picks.side == "rows" else v.T, self.picks.index, 0)  # (p,N,c)
+            total = total + jnp.einsum("kic,kioc->io", found, self.picks.other)
+        return total
 
     def rmatvec(self, u: Float[Array, "N d"]) -> Float[Array, "a b"]:
         if self.rows.shape[2] <= self.columns.shape[2]:
-            return _contract(self.rows, self.columns, u)
-        return _contract(self.columns, self.rows, u).T
+            total = _contract(self.rows, self.columns, u)
+        else:
+            total = _contract(self.columns, self.rows, u).T
+        if self.picks is not None:
+            weighted = jnp.einsum("io,kioc->kic", u, self.picks.other)
+            by_index = total if self.picks.side == "rows" else total.T
+            place = jnp.where(self.picks.index < 0, by_index.shape[0], self.picks.index)
+            by_index = by_index.at[place].add(weighted, mode="drop")
+            total = by_index if self.picks.side == "rows" else by_index.T
+        return total
 
     def squared_norms(self) -> Float[Array, "N d"]:
         """`‖∂r_{i,o}/∂W‖²`, the diagonal of the kernel."""
+        single = jax.tree.map(lambda x: x[:, :, None], self)  # (q, N, 1, …): every point a tile of its own
+        return jax.vmap(lambda point: jnp.diagonal(point.inner(point)[0, :, 0, :]), in_axes=1)(single)
 
-        def gram(x):  # (q,N,d,a) -> (N,d,q,q)
-            return jnp.einsum("kioa,lioa->iokl", x, x)
 
-        return jnp.sum(gram(self.rows) * gram(self.columns), axis=(2, 3))
+def gram(x: Float[Array, "q N d a"], y: Float[Array, "p M e a"]) -> Float[Array, "q N d p M e"]:
+    """All inner products, as one matrix product."""
+    product = x.reshape(-1, x.shape[-1]) @ y.reshape(-1, y.shape[-1]).T
+    return product.reshape(*x.shape[:-1], *y.shape[:-1])
 
 
 def _contract(shared, other, u):
@@ -83,12 +147,17 @@ def _contract(shared, other, u):
     return shared.reshape(-1, shared.shape[-1]).T @ weighted.reshape(-1, weighted.shape[-1])
 
 
-def inner_flops(first: Factors, second: Factors) -> float:
+def inner_flops(first: Factors, second: Factors, elementwise: bool = True) -> float:
     """Cost of `first.inner(second)`: matrix products, plus the element-wise part in the same unit."""
-    pairs = first.products * second.products * first.rows.shape[1] * second.rows.shape[1]
-    rows = first.rows.shape[2] * second.rows.shape[2] * first.rows.shape[3]
-    columns = first.columns.shape[2] * second.columns.shape[2] * first.columns.shape[3]
-    return pairs * (2.0 * (rows + columns) + ELEMENTWISE_FLOPS * first.outputs * second.outputs)
+    points = first.rows.shape[1] * second.rows.shape[1]
+    pairs = points * first.products * second.products
+    total = 0.0
+    for side in ("rows", "columns"):
+        x, y = getattr(first, side), getattr(second, side)
+        looked_up = first.picks is not None and first.picks.side == side
+        products = points * x.shape[0] * y.shape[0] if looked_up else pairs  # look-ups multiply nothing
+        total += 2.0 * products * x.shape[2] * y.shape[2] * x.shape[3]
+    return total + (ELEMENTWISE_FLOPS * pairs * first.outputs * second.outputs if elementwise else 0.0)
 
 
 def explicit_flops(first: Factors, second: Factors) -> float:

@@ -62,6 +62,24 @@ class Program:
     constants: dict[int, Any]
     avals: dict[int, Any]
 
+    def run(self, arguments: Sequence[Any], special: Callable | None = None) -> Callable[[Reference], Any]:
+        """Evaluate at these inputs; returns how to read a value.
+
+        `special(number, values, read)` may give the outputs of operation `number` in its stead, or None.
+        """
+        values = dict(self.constants)
+        values.update(zip(self.inputs, arguments, strict=True))
+
+        def read(reference: Reference) -> Any:
+            return values[reference] if isinstance(reference, int) else reference.val
+
+        for number, operation in enumerate(self.operations):
+            operands = [read(reference) for reference in operation.inputs]
+            outputs = special(number, operands, read) if special is not None else None
+            outputs = operation.apply(operands) if outputs is None else outputs
+            values.update(zip(operation.outputs, outputs, strict=True))
+        return read
+
 
 def trace(function: Callable, *arguments) -> Program:
     """The flat program of `function` at arguments of these shapes (leaves in flattening order)."""

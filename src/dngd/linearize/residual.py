@@ -3,10 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from dngd.linearize.one_hot import find_picks
+from dngd.linearize.program import trace
 from dngd.problem.term import Term
 
 
@@ -22,8 +25,26 @@ def row_scale(term: Term, points: PyTree, dtype) -> Float[Array, " N"]:
 
 def term_residual(term: Term, params: PyTree, points: PyTree) -> Float[Array, "N d"]:
     """Scaled residuals of one term."""
-    values = jax.vmap(lambda point: jnp.ravel(term.residual(params, point)))(points)
+    values = jax.vmap(_with_look_ups(term, params, points))(points)
     return values * row_scale(term, points, values.dtype)[:, None]
+
+
+def _with_look_ups(term: Term, params: PyTree, points: PyTree):
+    """The residual as a function of the point, where products with one-hot vectors are look-ups."""
+    dynamic, static = eqx.partition(params, eqx.is_inexact_array)
+
+    def residual(dynamic, point):
+        return jnp.ravel(term.residual(eqx.combine(dynamic, static), point))
+
+    program = trace(residual, dynamic, jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), points))
+    picks = find_picks(program)
+    if not picks:
+        return lambda point: residual(dynamic, point)
+
+    def special(number, operands, read):
+        return [picks[number].apply(operands, read)] if number in picks else None
+
+    return lambda point: program.run(jax.tree.leaves((dynamic, point)), special)(program.outputs[0])
 
 
 def residual_vector(terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any]) -> Float[Array, " m"]:

@@ -7,7 +7,7 @@ a learned coefficient, a matrix inside a loop) is *plain*, and its rows are comp
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
+from dngd.linearize.one_hot import Pick
 from dngd.linearize.program import Operation, Program, Reference
 
 
@@ -49,6 +50,7 @@ class Site:
     output_order: tuple[int, ...]
     products: int
     scales: tuple[tuple[Reference, bool], ...]
+    pick: Pick | None = None  # set where the other operand is one-hot
 
     def left(self, operand: Any, read) -> Any:
         """`l` as `(q, size of contracted)`."""
@@ -70,8 +72,8 @@ class Sites:
     of_leaf: tuple[tuple[Site, ...] | None, ...]
 
 
-def find_sites(program: Program, leaves: Sequence[int]) -> Sites:
-    """Classify every use of the leaves (numbers of program inputs)."""
+def find_sites(program: Program, leaves: Sequence[int], picks: Mapping[int, Pick]) -> Sites:
+    """Classify every use of the leaves (numbers of program inputs); `picks` are the look-ups."""
     views = {
         number: View(leaf, tuple((i,) if size != 1 else () for i, size in enumerate(program.avals[number].shape)))
         for leaf, number in enumerate(leaves)
@@ -93,7 +95,7 @@ def find_sites(program: Program, leaves: Sequence[int]) -> Sites:
         for position, reference in enumerate(operation.inputs):
             if not (isinstance(reference, int) and reference in views):
                 continue
-            site = _site(operation, number, position, views[reference], program)
+            site = _site(operation, number, position, views[reference], program, picks.get(number))
             sites = found[views[reference].leaf]
             if site is None:
                 plain(reference)
@@ -171,7 +173,9 @@ def _regroup(axes: tuple, before: tuple[int, ...], after: tuple[int, ...]) -> tu
     return tuple(result) if not pending else None
 
 
-def _site(operation: Operation, number: int, position: int, view: View, program: Program) -> Site | None:
+def _site(
+    operation: Operation, number: int, position: int, view: View, program: Program, pick: Pick | None
+) -> Site | None:
     """The site that a product makes of a view as operand `position`, or None if it is not one."""
     if operation.name != "dot_general":
         return None
@@ -201,7 +205,10 @@ def _site(operation: Operation, number: int, position: int, view: View, program:
         *(mine_first + kept.index(axis) for axis in kept_sorted),
     )
     products = math.prod(other_aval.shape[axis] for axis in others)
-    return Site(view.leaf, number, 1 - position, contracted, free, order, output_order, products, view.scales)
+    usable = pick is not None and pick.one_hot == 1 - position and not view.scales and len(contracted) == 1
+    pick = pick if usable else None
+    other = 1 - position
+    return Site(view.leaf, number, other, contracted, free, order, output_order, products, view.scales, pick)
 
 
 def _aval(reference: Reference, program: Program):

@@ -1,5 +1,6 @@
 """Kernels in tiles: each unordered pair of tiles once, in place, then mirrored."""
 
+import itertools
 from dataclasses import dataclass
 
 import jax.numpy as jnp
@@ -85,7 +86,7 @@ def gram_of_columns(matrix: Float[Array, "m n"], blocks: int = 4) -> Float[Array
     n = matrix.shape[1]
     bounds = sorted({round(n * i / blocks) for i in range(blocks + 1)})
     strips = []
-    for low, high in zip(bounds, bounds[1:], strict=False):
+    for low, high in itertools.pairwise(bounds):
         strip = matrix[:, low:high].T @ matrix[:, low:]
         strips.append(jnp.pad(strip, ((0, 0), (low, 0))))
     upper = jnp.concatenate(strips)

@@ -1,0 +1,86 @@
+"""The kernel from factors, against computing J and multiplying, GEMM and Cholesky, all in one run.
+
+    python benchmarks/gram.py [--quick]
+
+Columns: `linearise`, seconds for r and the factors; `kernel`, seconds for K from them. Then ratios, each a
+time divided by ours: `J·Jᵀ given` (J already computed) over kernel; `J, J·Jᵀ` (computed and multiplied) over
+linearise + kernel; `Cholesky` (LAPACK, same m) over kernel. `peak` is the time over (flops needed ÷ GEMM peak),
+where the flops needed are the matrix products of the form chosen, each unordered pair of points once.
+"""
+
+import argparse
+
+import equinox as eqx
+import folx
+import jax
+import jax.numpy as jnp
+from measure import save, seconds
+
+from dngd import Term
+from dngd.linearize.linearize import TILE_BYTES, linearization
+
+LARGEST_J = 5 * 2**30  # bytes; beyond this J is not computed
+
+
+def problem(dimension, width, count, dtype):
+    """A Laplacian by forward propagation: q = dimension + 2 products with every hidden matrix."""
+    network = eqx.nn.MLP(dimension, "scalar", width, 4, jnp.tanh, key=jax.random.key(0), dtype=dtype)
+    points = jax.random.uniform(jax.random.key(1), (count, dimension), dtype)
+    terms = (Term("interior", lambda network, x: folx.forward_laplacian(network)(x).laplacian),)
+    return terms, network, {"interior": points}
+
+
+def measure(dimension, width, count, dtype, peak):
+    terms, network, batch = problem(dimension, width, count, dtype)
+    linearise = seconds(linearization, terms, network, batch, "factored", TILE_BYTES)
+    _, J = linearization(terms, network, batch, "factored", TILE_BYTES)
+    kernel = seconds(lambda J: J.gram(), J)
+    needed = J.kernel_flops(elementwise=False) / peak
+    K = J.gram() + jnp.eye(count, dtype=dtype)
+    row = {
+        "q": dimension + 2,
+        "w": width,
+        "m": count,
+        "dtype": jnp.dtype(dtype).name,
+        "linearise": linearise,
+        "kernel": kernel,
+        "peak": kernel / needed,
+        "cholesky": seconds(jax.jit(jnp.linalg.cholesky), K) / kernel,
+    }
+    if J.shape[0] * J.shape[1] * jnp.dtype(dtype).itemsize <= LARGEST_J:
+        row["with_j"] = seconds(
+            lambda: linearization(terms, network, batch, "explicit", TILE_BYTES)[1].matrix, repeats=2
+        )
+        matrix = linearization(terms, network, batch, "explicit", TILE_BYTES)[1].matrix
+        row["given"] = seconds(jax.jit(lambda J: J @ J.T), matrix, repeats=2)
+        row["with_j"] = (row["with_j"] + row["given"]) / (linearise + kernel)
+        row["given"] /= kernel
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="smallest sizes only")
+    quick = parser.parse_args().quick
+    jax.config.update("jax_enable_x64", True)
+    rows = []
+    print("  q    w     m  dtype    linearise    kernel | J·Jᵀ given  J, J·Jᵀ  Cholesky |  peak")
+    for dtype in (jnp.float64, jnp.float32):
+        square = jax.random.normal(jax.random.key(0), (2000, 2000), dtype)
+        peak = 2 * 2000**3 / seconds(jax.jit(lambda a: a @ a), square)
+        print(f"GEMM peak {jnp.dtype(dtype).name}: {peak / 1e9:.0f} Gflop/s")
+        for dimension, width in ((2, 50), (2, 100), (2, 128), (10, 256)):
+            for count in (600,) if quick else (600, 2400, 6000):
+                row = measure(dimension, width, count, dtype, peak)
+                rows.append(row | {"gemm_peak": peak})
+                ratios = [f"{row[key]:8.2f}×" if key in row else "       — " for key in ("given", "with_j")]
+                print(
+                    f"{row['q']:3d} {width:4d} {count:5d}  {row['dtype']} {row['linearise']:9.4f} s"
+                    f" {row['kernel']:8.3f} s | {ratios[0]}  {ratios[1]} {row['cholesky']:8.2f}× | {row['peak']:5.2f}",
+                    flush=True,
+                )
+    save("gram", rows)
+
+
+if __name__ == "__main__":
+    main()

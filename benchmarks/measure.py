@@ -1,0 +1,49 @@
+"""What the benchmarks share: timing, the machine, and where results go."""
+
+import datetime
+import json
+import os
+import platform
+import time
+from pathlib import Path
+
+import jax
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def seconds(function, *arguments, repeats=5, budget=8.0):
+    """Best time of a few calls, after one that compiles."""
+    jax.block_until_ready(function(*arguments))
+    best, start = float("inf"), time.perf_counter()
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        jax.block_until_ready(function(*arguments))
+        best = min(best, time.perf_counter() - begin)
+        if time.perf_counter() - start > budget:
+            break
+    return best
+
+
+def machine():
+    return {
+        "cores": os.cpu_count(),
+        "processor": _processor(),
+        "python": platform.python_version(),
+        "jax": jax.__version__,
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def _processor():
+    info = Path("/proc/cpuinfo")
+    names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line]
+    return names[0] if names else platform.processor()
+
+
+def save(name, rows):
+    """Store rows as JSON beside the machine they came from."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+    print(f"\nwritten to {path.relative_to(Path(__file__).parent.parent)}")
