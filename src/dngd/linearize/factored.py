@@ -58,7 +58,8 @@ class TermFactors(eqx.Module):
 class FactoredJacobian(Jacobian):
     """Jacobian in factors; see `Jacobian` for what it offers.
 
-    `layouts[i]` is None where leaf `i` is plain. Temporaries of the kernel stay near `tile_bytes`.
+    `layouts[i]` is None where leaf `i` is plain. Temporaries of a kernel tile stay near
+    `tile_bytes`, a panel of explicit rows near eight times that.
     """
 
     space: Space
@@ -100,7 +101,7 @@ class FactoredJacobian(Jacobian):
             held = [term.factors[position] for term in self.terms if term.factors[position] is not None]
             pairs = [(first, second) for first in held for second in held]
             if self._is_explicit(position):
-                total += sum(explicit_flops(first, second) for first, second in pairs)
+                total += sum(explicit_flops(first, second, elementwise) for first, second in pairs)
             else:
                 total += sum(inner_flops(first, second, elementwise) for first, second in pairs)
         return total / 2

@@ -8,8 +8,11 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-# Side of a tile where only matrix products matter; large enough for GEMM to run at full speed.
-PRODUCT_TILE = 512
+MIRROR_TILE = 512
+"""Side of the squares in which a triangle is transposed: both fit in the caches."""
+
+SMALLEST_HALF = 128
+"""Rows below which a product is not worth halving."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +57,26 @@ def add_block(target: Float[Array, "m k"], block: Float[Array, "t s"], row, colu
 
 
 def add_outer(kernel: Float[Array, "m m"], panel: Float[Array, "m c"]) -> Float[Array, "m m"]:
-    """Add `panel panelᵀ` to the upper tiles of a kernel."""
-    tiles = Tiles.cut(panel.shape[0], PRODUCT_TILE)
-    starts, fresh = jnp.asarray(tiles.starts), jnp.asarray(tiles.fresh)
+    """Add `panel panelᵀ` to the upper triangle of a kernel (and to a little below it).
 
-    def body(i, j, kernel):
-        left = lax.dynamic_slice_in_dim(panel, starts[i], tiles.size) * fresh[i][:, None]
-        right = lax.dynamic_slice_in_dim(panel, starts[j], tiles.size) * fresh[j][:, None]
-        return add_block(kernel, left @ right.T, starts[i], starts[j])
+    By halves: the square right of the diagonal once, then both halves of the diagonal. Few, large products
+    with whole slices of the panel cost less than many small ones, each of which would copy its tile.
+    """
 
-    return for_each_pair(tiles, tiles, True, body, kernel)
+    def halve(kernel, low, high, depth):
+        if depth == 0 or high - low < SMALLEST_HALF:
+            part = panel[low:high]
+            return add_block(kernel, part @ part.T, low, low)
+        middle = (low + high) // 2
+        kernel = add_block(kernel, panel[low:middle] @ panel[middle:high].T, low, middle)
+        return halve(halve(kernel, low, middle, depth - 1), middle, high, depth - 1)
+
+    return halve(kernel, 0, panel.shape[0], 3)
 
 
 def mirror(kernel: Float[Array, "m m"]) -> Float[Array, "m m"]:
     """Copy the upper triangle onto the lower one, so that the result is symmetric to the last bit."""
-    tiles = Tiles.cut(kernel.shape[0], PRODUCT_TILE)
+    tiles = Tiles.cut(kernel.shape[0], MIRROR_TILE)
     starts, within = jnp.asarray(tiles.starts), jnp.arange(tiles.size)
 
     def body(i, j, kernel):

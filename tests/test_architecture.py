@@ -1,0 +1,72 @@
+"""The picture in the design: packages import upwards only, public names are documented."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import dngd
+
+SOURCE = Path(dngd.__file__).parent
+ORDER = [
+    "derivative",
+    "network",
+    "problem",
+    "linearize",
+    "linear_solve",
+    "optimize",
+    "train",
+    "report",
+    "cli",
+]
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def package(path):
+    return path.relative_to(SOURCE).parts[0]
+
+
+def imported(path):
+    """Packages of dngd that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [node.module]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        yield from (name.split(".")[1] for name in names if name.startswith("dngd."))
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if package(path) in ORDER], ids=lambda path: path.name)
+def test_packages_import_only_what_stands_before_them(path):
+    for name in imported(path):
+        assert name in ORDER
+        assert ORDER.index(name) <= ORDER.index(package(path)), f"{path} imports dngd.{name}"
+
+
+def test_every_package_has_its_place():
+    assert {path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()} <= set(ORDER)
+
+
+@pytest.mark.parametrize("name", dngd.__all__)
+def test_public_names_are_documented(name):
+    documentation = inspect.getdoc(getattr(dngd, name))
+    assert documentation
+    assert documentation != inspect.getdoc(object)
+    readme = (SOURCE.parents[1] / "README.md").read_text() if (SOURCE.parents[1] / "README.md").exists() else ""
+    docs = "".join(path.read_text() for path in sorted((SOURCE.parents[1] / "docs").glob("*.md")))
+    assert f"dngd.{name}" in readme + docs, f"dngd.{name} appears nowhere in README.md or docs/"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_file_says_what_it_is_for(path):
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+def test_importing_changes_no_global_flag():
+    import subprocess
+    import sys
+
+    code = "import jax; before = dict(jax.config.values); import dngd; assert dict(jax.config.values) == before"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=120)
