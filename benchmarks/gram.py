@@ -77,11 +77,10 @@ def main():
                 row = measure(dimension, width, count, dtype, square)
                 rows.append(row)
                 ratios = [f"{row[key]:8.2f}×" if key in row else "       — " for key in ("given", "with_j")]
-                print(
-                    f"{row['q']:3d} {width:4d} {count:5d}  {row['dtype']} {row['linearise']:9.4f} s"
-                    f" {row['kernel']:8.3f} s | {ratios[0]}  {ratios[1]} {row['cholesky']:8.2f}× | {row['peak']:5.2f}  {row['gemm_peak'] / 1e9:4.0f}",
-                    flush=True,
-                )
+                sizes = f"{row['q']:3d} {width:4d} {count:5d}  {row['dtype']}"
+                times = f"{row['linearise']:9.4f} s {row['kernel']:8.3f} s"
+                rest = f"{row['cholesky']:8.2f}× | {row['peak']:5.2f}  {row['gemm_peak'] / 1e9:4.0f}"
+                print(f"{sizes} {times} | {ratios[0]}  {ratios[1]} {rest}", flush=True)
     save("gram", rows)
 
 

@@ -58,6 +58,18 @@ class Cholesky(eqx.Module):
         y = lax.fori_loop(0, count, forward, jnp.pad(b, (0, lower.shape[0] - self.size)))
         return lax.fori_loop(0, count, backward, y)[: self.size]
 
+    def right_divide(self, b: Float[Array, "k m"]) -> Float[Array, "k m"]:
+        """`B L⁻ᵀ`, a panel of columns at a time."""
+        width, count = self.inverses.shape[1], self.inverses.shape[0]
+        padded = jnp.pad(b, ((0, 0), (0, self.lower.shape[0] - self.size)))
+        for p in range(count):
+            low, high = p * width, (p + 1) * width
+            right = padded[:, low:high] - padded[:, :low] @ self.lower[low:high, :low].T
+            x = right @ self.inverses[p].T
+            x = x + (right - x @ self.lower[low:high, low:high].T) @ self.inverses[p].T
+            padded = padded.at[:, low:high].set(x)
+        return padded[:, : self.size]
+
     def _substitute(self, k, right, transposed: bool):
         """Solve with the top square of panel `k`, refined once."""
         width = self.inverses.shape[1]

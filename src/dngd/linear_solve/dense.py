@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Key
 
 from dngd.linear_solve.cholesky import Cholesky
-from dngd.linear_solve.solver import Factorization, Solution, Solver, damped_cholesky
+from dngd.linear_solve.solver import Factorization, Solution, Solver, damped_cholesky, exact
 from dngd.linearize.jacobian import Jacobian
 
 
@@ -18,7 +18,7 @@ class DenseDual(Solver):
 
     name: ClassVar[str] = "dense"
 
-    def factor(self, jacobian: Jacobian, damping: Float[Array, ""]) -> "DenseDualFactorization":
+    def factor(self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""]) -> "DenseDualFactorization":
         factor, damping, succeeded = damped_cholesky(jacobian.gram(), damping)
         return DenseDualFactorization(jacobian, factor, damping, succeeded)
 
@@ -31,4 +31,4 @@ class DenseDualFactorization(Factorization):
 
     def solve(self, b: Float[Array, " m"]) -> Solution:
         dual = self.cholesky.solve(b)
-        return Solution(self.jacobian.rmatvec(dual), b - self.damping * dual)
+        return exact(self.jacobian.rmatvec(dual), b - self.damping * dual)

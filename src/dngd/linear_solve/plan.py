@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from dngd.linear_solve.dense import DenseDual
+from dngd.linear_solve.pcg import PCG
 from dngd.linear_solve.primal import DensePrimal
 from dngd.linear_solve.solver import Solver
 from dngd.linearize.check import check_inputs
@@ -17,11 +18,15 @@ from dngd.linearize.factored import FactoredJacobian
 from dngd.linearize.linearize import TILE_BYTES, Form, linearization
 from dngd.problem.term import Term
 
-SOLVERS: dict[str, type[Solver]] = {"dense": DenseDual, "primal": DensePrimal}
+SOLVERS: dict[str, type[Solver]] = {"dense": DenseDual, "primal": DensePrimal, "pcg": PCG}
 """Every solver by name; the conformance tests run over this list."""
 
 # A flop of Cholesky takes as long as two of GEMM (two cores, float64, size 2000; benchmarks/gram.py).
 CHOLESKY_FLOP = 2.0
+
+
+TYPICAL_ITERATIONS = 50
+"""Of conjugate gradients, for the estimate only; the true number depends on spectrum and damping."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +91,11 @@ def plan_jacobian(jacobian: FactoredJacobian, memory: int) -> Plan:
         ),
     )
     fitting = [cost for cost in costs if cost.bytes <= memory]
+    iterative = _pcg_cost(jacobian, factors)
     form: Form = "factored"
-    if fitting:
+    if not fitting and iterative.bytes <= memory:
+        best, reason = iterative, f"a kernel or Gramian would not fit in {memory / 2**30:.1f} GiB"
+    elif fitting:
         best = min(fitting, key=lambda cost: cost.flops)
         others = [cost for cost in fitting if cost is not best]
         if others:
@@ -100,7 +108,16 @@ def plan_jacobian(jacobian: FactoredJacobian, memory: int) -> Plan:
         reason = f"needs least memory, though more than the {memory / 2**30:.1f} GiB allowed"
         if factors > memory:
             form, reason = "matrix_free", f"the factors alone need {factors / 2**30:.1f} GiB"
-    return Plan(m, n, form, best.solver, costs, memory, reason)
+    return Plan(m, n, form, best.solver, (*costs, iterative), memory, reason)
+
+
+def _pcg_cost(jacobian: FactoredJacobian, factors: int) -> Cost:
+    """Landmark columns, two Gramians of the low-rank factor, and `TYPICAL_ITERATIONS` of two products each."""
+    m, n = jacobian.shape
+    rank = max(1, m // 10)  # the default of PCG
+    products = max(term.products for term in jacobian.terms)
+    flops = 2 * jacobian.kernel_flops() * rank / m + 12.0 * m * rank**2 + TYPICAL_ITERATIONS * 4.0 * m * products * n
+    return Cost("pcg", flops, factors + 4 * m * rank * jnp.dtype(jacobian.space.dtype).itemsize)
 
 
 def default_memory() -> int:

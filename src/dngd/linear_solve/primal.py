@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Key
 
 from dngd.linear_solve.cholesky import Cholesky
-from dngd.linear_solve.solver import Factorization, Solution, Solver, damped_cholesky
+from dngd.linear_solve.solver import Factorization, Solution, Solver, damped_cholesky, exact
 from dngd.linearize.jacobian import Jacobian
 
 
@@ -14,7 +14,7 @@ class DensePrimal(Solver):
 
     name: ClassVar[str] = "primal"
 
-    def factor(self, jacobian: Jacobian, damping: Float[Array, ""]) -> "DensePrimalFactorization":
+    def factor(self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""]) -> "DensePrimalFactorization":
         factor, damping, succeeded = damped_cholesky(jacobian.parameter_gram(), damping)
         return DensePrimalFactorization(jacobian, factor, damping, succeeded)
 
@@ -28,4 +28,4 @@ class DensePrimalFactorization(Factorization):
     def solve(self, b: Float[Array, " m"]) -> Solution:
         space = self.jacobian.space
         x = space.unravel(self.cholesky.solve(space.ravel(self.jacobian.rmatvec(b))))
-        return Solution(x, self.jacobian.matvec(x))
+        return exact(x, self.jacobian.matvec(x))

@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, PyTree
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from dngd.linear_solve.cholesky import Cholesky, cholesky
 from dngd.linearize.jacobian import Jacobian
@@ -28,6 +28,8 @@ class Solution(eqx.Module):
 
     x: PyTree
     image: Float[Array, " m"]
+    iterations: Int[Array, ""]  # zero for a direct solver
+    missing: Float[Array, ""]  # relative residual of the dual system that an iterative solver left
 
 
 class Factorization(eqx.Module):
@@ -45,8 +47,16 @@ class Solver(eqx.Module):
     name: eqx.AbstractClassVar[str]
 
     @abc.abstractmethod
-    def factor(self, jacobian: Jacobian, damping: Float[Array, ""]) -> Factorization:
-        """Prepare to solve with this Jacobian and damping; λ is raised if it must be."""
+    def factor(self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""]) -> Factorization:
+        """Prepare to solve with this Jacobian and damping; λ is raised if it must be.
+
+        `key` is for solvers that draw at random.
+        """
+
+
+def exact(x: PyTree, image: Float[Array, " m"]) -> Solution:
+    """The solution of a direct solver."""
+    return Solution(x, image, jnp.asarray(0), jnp.zeros((), image.dtype))
 
 
 def damped_cholesky(

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from dngd.linear_solve.solver import Factorization
+from dngd.linear_solve.solver import Factorization, Solution
 from dngd.linearize.jacobian import Jacobian
 from dngd.linearize.residual import residual_vector
 from dngd.problem.term import Term
@@ -32,15 +32,17 @@ def velocity(
     residual: Float[Array, " m"],
     momentum: Float[Array, ""] | None,
     previous: PyTree | None,
-) -> tuple[PyTree, Float[Array, " m"]]:
-    """`v` and `J v`."""
+) -> Solution:
+    """`v` and its image `J v`."""
     if momentum is None:
         solution = factorization.solve(residual)
-        return jax.tree.map(jnp.negative, solution.x), -solution.image
-    carried = momentum * jacobian.matvec(previous)
-    solution = factorization.solve(residual + carried)
-    v = jax.tree.map(lambda old, new: momentum * old - new, previous, solution.x)
-    return v, carried - solution.image
+        v, image = jax.tree.map(jnp.negative, solution.x), -solution.image
+    else:
+        carried = momentum * jacobian.matvec(previous)
+        solution = factorization.solve(residual + carried)
+        v = jax.tree.map(lambda old, new: momentum * old - new, previous, solution.x)
+        image = carried - solution.image
+    return Solution(v, image, solution.iterations, solution.missing)
 
 
 def acceleration(

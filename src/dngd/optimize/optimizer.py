@@ -44,6 +44,8 @@ class Info(eqx.Module):
     geodesic_ratio: Float[Array, ""]  # 2‖a‖/‖v‖, NaN where acceleration is off
     evaluations: Int[Array, ""]  # of the loss, by the line search
     outcome: Int[Array, ""]
+    solver_iterations: Int[Array, ""]  # zero for a direct solver
+    solver_residual: Float[Array, ""]  # relative, that an iterative solver left
     solver: str = eqx.field(static=True)
 
 
@@ -56,13 +58,15 @@ class DualNaturalGradient(eqx.Module):
 
     **Arguments:**
 
-    - `solver`: `"auto"` (the planner's choice, see `dngd.plan`), `"dense"`, `"primal"`, or a `Solver`.
+    - `solver`: `"auto"` (the planner's choice, see `dngd.plan`), `"dense"`, `"primal"`, `"pcg"`, or a solver
+      with settings such as `dngd.PCG(rank=500)`.
     - `geodesic`: whether to add the geodesic acceleration `½a` where `2‖a‖/‖v‖ ≤ ½`.
     - `damping`: a rule from `dngd.damping`, a number, or a schedule `step -> λ`.
     - `momentum`: `μ` in [0, 1), a number or a schedule; zero switches it off.
     - `line_search`: a search from `dngd.line_search`.
     - `form`: of the Jacobian: `"auto"`, `"factored"`, `"explicit"` or `"matrix_free"`.
     - `memory`: bytes a step may take (half of the machine's by default); steers `"auto"`.
+    - `seed`: of what a solver draws at random (landmarks).
     - `tile_bytes`: bound on temporaries of the kernel.
 
     **Example:**
@@ -84,6 +88,7 @@ class DualNaturalGradient(eqx.Module):
     line_search: LineSearch = BacktrackingSearch()
     form: str = eqx.field(static=True, default="auto")
     memory: int | None = eqx.field(static=True, default=None)
+    seed: int = eqx.field(static=True, default=0)
     tile_bytes: int = eqx.field(static=True, default=TILE_BYTES)
 
     def __check_init__(self):
@@ -102,6 +107,8 @@ class DualNaturalGradient(eqx.Module):
         if self.memory is not None:
             check_bytes("memory", self.memory)
         check_bytes("tile_bytes", self.tile_bytes)
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
+            raise TypeError(f"seed={self.seed!r} must be a whole number")
 
     def init(self, params: PyTree) -> State:
         """The state before the first step."""
@@ -165,9 +172,11 @@ def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, b
     rule = optimizer.damping
     requested = rule.value(state.damping, loss, state.step)
 
-    factorization = solver.factor(jacobian, requested)
+    key = jax.random.fold_in(jax.random.key(optimizer.seed), state.step)
+    factorization = solver.factor(jacobian, requested, key)
     momentum = at_step(optimizer.momentum, state.step, loss.dtype) if optimizer._has_momentum else None
-    v, image = velocity(factorization, jacobian, residual, momentum, state.momentum)
+    solution = velocity(factorization, jacobian, residual, momentum, state.momentum)
+    v, image = solution.x, solution.image
     a, ratio = jax.tree.map(jnp.zeros_like, v), jnp.full((), jnp.nan, loss.dtype)
     if optimizer.geodesic:
         a, ratio = acceleration(factorization, terms, params, batch, v)
@@ -227,6 +236,8 @@ def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, b
         geodesic_ratio=ratio,
         evaluations=choice.evaluations,
         outcome=outcome.astype(jnp.int32),
+        solver_iterations=solution.iterations,
+        solver_residual=solution.missing,
         solver=solver.name,
     )
     return eqx.combine(following, static), State(state.step + 1, next_damping, carried), info
