@@ -13,9 +13,10 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def seconds(function, *arguments, repeats=5, budget=8.0):
-    """Best time of a few calls, after one that compiles."""
+    """Best time of a few calls, after one that compiles; fewer calls where they are slow."""
+    start = time.perf_counter()
     jax.block_until_ready(function(*arguments))
-    best, start = float("inf"), time.perf_counter()
+    best = float("inf")
     for _ in range(repeats):
         begin = time.perf_counter()
         jax.block_until_ready(function(*arguments))
