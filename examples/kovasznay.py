@@ -6,6 +6,7 @@ The equations are written with plain JAX derivatives and trained with dngd's opt
 """
 
 import argparse
+import os
 import time
 from pathlib import Path
 
@@ -128,8 +129,10 @@ def figure(network, history, path):
     limits = {"vmin": speed[1].min(), "vmax": speed[1].max()}
     for axis, title, values in zip(axes, ["network: speed |u|", "exact: speed |u|"], speed, strict=False):
         image = axis.pcolormesh(x, y, values, cmap="viridis", shading="gouraud", rasterized=True, **limits)
-        axis.streamplot(x, y, *(ours if axis is axes[0] else reference)[..., :2].transpose(2, 0, 1), density=0.7,
-                        color="white", linewidth=0.6, arrowsize=0.7)  # fmt: skip
+        field = (ours if axis is axes[0] else reference)[..., :2].transpose(2, 0, 1)
+        axis.streamplot(
+            x, y, *field, density=0.35, broken_streamlines=False, color="white", linewidth=0.7, arrowsize=0.8
+        )
         axis.set_title(title)
         panels.colorbar(image, ax=axis, shrink=0.85)
     image = axes[2].pcolormesh(x, y, np.log10(error + 1e-16), cmap="magma", shading="gouraud", rasterized=True)
@@ -139,7 +142,8 @@ def figure(network, history, path):
         axis.set(xlabel="x", ylabel="y", aspect="equal", xlim=(LOW[0], HIGH[0]), ylim=(LOW[1], HIGH[1]))
     seconds, errors = zip(*history, strict=True)
     axes[3].semilogy(seconds, errors, "o-", color="#b5367a", markersize=4)
-    axes[3].set(xlabel="seconds (two CPU cores)", title="relative L² error of the velocity")
+    axes[3].set(xlabel=f"seconds ({os.cpu_count()} CPU cores)", title="relative L² error of the velocity")
+    axes[3].set_box_aspect(4 / 3)
     axes[3].grid(alpha=0.3, which="both")
     panels.savefig(path, dpi=160)
 

@@ -17,7 +17,7 @@ from dngd.problem.term import Term
 Form = Literal["factored", "explicit", "matrix_free"]
 
 TILE_BYTES = 4 * 2**20
-"""Default size of a tile's temporaries, the best of 0.5 … 16 MiB measured: near the caches, yet wide enough for GEMM."""
+"""Default size of a tile's temporaries, the best of 0.5 … 16 MiB measured: in cache, yet wide enough for GEMM."""
 
 
 def linearize(

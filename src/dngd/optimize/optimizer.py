@@ -1,7 +1,7 @@
 """`DualNaturalGradient`: linearise, factor, direction, search; one compiled function."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -17,7 +17,7 @@ from dngd.linearize.linearize import TILE_BYTES, check_bytes, linearization
 from dngd.linearize.residual import point_count, residual_vector, term_losses
 from dngd.optimize.damping import ConstantDamping, Damping, GainRatioDamping
 from dngd.optimize.direction import acceleration, norm, velocity
-from dngd.optimize.line_search import BacktrackingSearch, LineSearch
+from dngd.optimize.line_search import BacktrackingSearch, Choice, LineSearch
 from dngd.optimize.number import Number, at_step, check_number
 from dngd.optimize.outcome import Outcome
 from dngd.problem.term import Term
@@ -150,11 +150,14 @@ _CHECKED: dict[Any, None] = {}
 
 def _signature(tree: PyTree):
     leaves, treedef = jax.tree.flatten(tree)
-    return treedef, tuple((leaf.shape, leaf.dtype) if eqx.is_array(leaf) else _key(leaf) for leaf in leaves)
+    return treedef, tuple(_key(leaf) for leaf in leaves)
 
 
 def _key(leaf):
-    return (leaf.shape, str(leaf.dtype)) if hasattr(leaf, "shape") and hasattr(leaf, "dtype") else leaf
+    """Shape and type of an array, anything else as it is (functions count as themselves)."""
+    if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+        return leaf.shape, str(leaf.dtype)
+    return leaf if isinstance(leaf, Hashable) else id(leaf)
 
 
 @eqx.filter_jit
@@ -189,42 +192,20 @@ def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, b
         return 0.5 * jnp.sum(residual_vector(terms, moved, batch) ** 2)
 
     trouble = _trouble(rule, residual, loss, jacobian, gradient_norm, requested, factorization, v)
-    # A search along a broken path would only burn evaluations, so it is skipped.
-    choice = jax.lax.cond(
-        trouble == Outcome.ACCEPTED,
-        lambda: optimizer.line_search.search(loss_at, loss, state.step),
-        lambda: jax.tree.map(
-            lambda x: jnp.zeros(x.shape, x.dtype),
-            jax.eval_shape(lambda: optimizer.line_search.search(loss_at, loss, state.step)),
-        ),
-    )
-    length = choice.length
-    moved = length > 0
-    outcome = jnp.where(
-        trouble != Outcome.ACCEPTED,
-        trouble,
-        jnp.where(
-            ~moved,
-            Outcome.LINE_SEARCH_REJECTED,
-            jnp.where(factorization.damping > requested, Outcome.DAMPING_RAISED, Outcome.ACCEPTED),
-        ),
-    )
+    choice = _search(optimizer.line_search, trouble == Outcome.ACCEPTED, loss_at, loss, state.step)
+    length, moved = choice.length, choice.length > 0
     predicted = loss - 0.5 * jnp.sum((residual + length * image) ** 2)
     actual = jnp.where(moved, loss - choice.loss, 0.0)
     # Against the model's promise for the full step: a search that must shorten it is a sign of too small a λ.
     promised = loss - 0.5 * jnp.sum((residual + image) ** 2)
     gain = jnp.where(moved & (promised > 0), actual / jnp.where(promised > 0, promised, 1.0), 0.0)
 
-    following = jax.tree.map(lambda old, new: jnp.where(moved, new, old), dynamic, along(length))
-    finite = jnp.isfinite(norm(v))
-    carried = (
-        jax.tree.map(lambda old, new: jnp.where(finite, new, old), state.momentum, v) if momentum is not None else None
-    )
-    next_damping = rule.update(state.damping, factorization.damping, gain, moved)
-    kept = (
-        (trouble == Outcome.ACCEPTED) | (trouble == Outcome.FACTORIZATION_FAILED) | (trouble == Outcome.NONFINITE_STEP)
-    )
-    next_damping = jax.tree.map(lambda old, new: jnp.where(kept, new, old), state.damping, next_damping)
+    following = _select(moved, along(length), dynamic)
+    carried = None if momentum is None else _select(jnp.isfinite(norm(v)), v, state.momentum)
+    # A rule learns from steps that were tried, and from systems that could not be solved.
+    learns = (trouble == Outcome.ACCEPTED) | (trouble >= Outcome.FACTORIZATION_FAILED)
+    learned = rule.update(state.damping, factorization.damping, gain, moved)
+    next_damping = _select(learns, learned, state.damping)
     info = Info(
         loss=loss,
         term_losses=term_losses(terms, residual, batch, _output_sizes(terms, params, batch)),
@@ -235,12 +216,34 @@ def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, b
         gradient_norm=gradient_norm,
         geodesic_ratio=ratio,
         evaluations=choice.evaluations,
-        outcome=outcome.astype(jnp.int32),
+        outcome=_outcome(trouble, moved, factorization.damping > requested),
         solver_iterations=solution.iterations,
         solver_residual=solution.missing,
         solver=solver.name,
     )
     return eqx.combine(following, static), State(state.step + 1, next_damping, carried), info
+
+
+def _search(line_search: LineSearch, worthwhile, loss_at, loss, step) -> Choice:
+    """Search, unless the path is broken: that would only burn evaluations."""
+
+    def search():
+        return line_search.search(loss_at, loss, step)
+
+    def skip():
+        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(search))
+
+    return jax.lax.cond(worthwhile, search, skip)
+
+
+def _select(condition, then: PyTree, otherwise: PyTree) -> PyTree:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), then, otherwise)
+
+
+def _outcome(trouble, moved, raised) -> Int[Array, ""]:
+    accepted = jnp.where(raised, Outcome.DAMPING_RAISED, Outcome.ACCEPTED)
+    searched = jnp.where(moved, accepted, Outcome.LINE_SEARCH_REJECTED)
+    return jnp.where(trouble == Outcome.ACCEPTED, searched, trouble).astype(jnp.int32)
 
 
 def _trouble(rule, residual, loss, jacobian: Jacobian, gradient_norm, requested, factorization, v) -> Int[Array, ""]:
