@@ -41,7 +41,7 @@ def measure(dimension, width, count, activation):
         run = eqx.filter_jit(
             lambda network, points, operator=operator: jax.vmap(lambda x: operator(network, x))(points)
         )
-        times[operator] = seconds(run, network, points)
+        times[operator] = seconds(run, network, points, repeats=15)
         values[operator] = run(network, points)
     for operator in (with_folx, hessian):
         assert jnp.allclose(values[fused], values[operator], rtol=1e-8, atol=1e-10), operator.__name__

@@ -193,6 +193,8 @@ def test_other_uses_of_a_parameter_give_the_derivative_that_jax_gives(use):
         lambda W, x: jax.nn.relu(W @ x),
         lambda W, x: jnp.tanh(x @ W.T) @ W,
         lambda W, x: W @ (W @ x),
+        lambda W, x: jnp.tensordot(3.0, W, axes=0) @ x,
+        lambda W, x: jnp.arctan2(W @ x, 0.0) + jnp.arctan2(-(W @ x), -0.0),
     ],
 )
 def test_products_in_any_guise_are_factored(use):
@@ -259,3 +261,30 @@ def test_vectors_of_the_wrong_structure_are_refused():
     _, J = dngd.linearize(*cases.small_problem())
     with pytest.raises(ValueError, match="pytree like the parameters"):
         J.matvec({"wrong": jnp.ones(3)})
+
+
+def test_literals_that_print_alike_are_not_merged():
+    def residual(w, x):
+        return (jnp.sin((w @ x) * 1.000000001) - jnp.sin((w @ x) * 1.000000002)) * 1e9
+
+    terms, params, batch = (dngd.Term("only", residual),), jnp.ones(2), {"only": jnp.ones((3, 2))}
+    r, J = dngd.linearize(terms, params, batch)
+    # a difference of nearly equal numbers keeps seven digits
+    assert oracles.relative(r, oracles.residual(terms, params, batch)) < 1e-5
+    assert oracles.relative(J.dense(), oracles.jacobian(terms, params, batch)) < 1e-5
+
+
+def test_a_residual_may_print():
+    def residual(w, x):
+        jax.debug.callback(lambda _: None, x)
+        return w @ x
+
+    terms, batch = (dngd.Term("only", residual),), {"only": jnp.ones((3, 2))}
+    r, J = dngd.linearize(terms, jnp.ones(2), batch)
+    np.testing.assert_allclose(r, np.full(3, 2 / 3**0.5))
+    oracles.check_products(J, np.ones((3, 2)) / 3**0.5)
+
+
+def test_indices_count_from_the_end_too():
+    _, J = dngd.linearize(*cases.small_problem(width=40, outputs=1))
+    np.testing.assert_allclose(J.columns(jnp.asarray([-1, 0])), J.gram()[:, jnp.asarray([-1, 0])], rtol=1e-12)

@@ -89,3 +89,15 @@ def test_unit_vectors_are_never_formed():
         .memory_analysis()
     )
     assert compiled.temp_size_in_bytes < 8 * size  # the unit vectors of the batch would take a thousand times that
+
+
+@pytest.mark.filterwarnings("ignore:jax.nn.one_hot input")  # JAX would rather have integers, but takes floats
+@pytest.mark.parametrize("dtype", [jnp.uint8, jnp.int8, jnp.uint32, jnp.int32, jnp.int64, jnp.float64])
+@pytest.mark.parametrize("size", [3, 256, 300])
+def test_indices_of_any_type(dtype, size):
+    indices = jnp.asarray([0, 1, 2, 7, 3, 100, 120, 90]).astype(dtype)
+    terms = (dngd.Term("only", lambda w, i: w @ jax.nn.one_hot(i, size, dtype=w.dtype)),)
+    params, batch = jax.random.normal(jax.random.key(0), (2, size)), {"only": indices}
+    r, J = dngd.linearize(terms, params, batch)
+    assert oracles.relative(r, oracles.residual(terms, params, batch)) < 1e-14
+    oracles.check_products(J, oracles.jacobian(terms, params, batch))

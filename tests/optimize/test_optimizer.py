@@ -132,6 +132,9 @@ def test_one_compilation_for_a_whole_run():
         fresh = jax.tree.map(lambda x, i=i: x + 0.01 * i, batch)
         params, state, _ = optimizer.step(params, state, counted_terms, fresh)
     assert len(traces) == first
+    heavier = tuple(dngd.Term(term.name, term.residual, weight=3.0) for term in counted_terms)
+    optimizer.step(params, state, heavier, batch)  # nor do weights compile anew
+    assert len(traces) == first
     # equal settings are the same program, even in another object
     optimizer = dngd.DualNaturalGradient(momentum=0.5)
     optimizer.step(params, state, counted_terms, batch)
@@ -157,6 +160,18 @@ def test_works_inside_a_users_own_compiled_loop():
     np.testing.assert_allclose(losses, [info.loss for info in infos], rtol=1e-8)
     for a, b in zip(jax.tree.leaves(scanned), jax.tree.leaves(eqx.filter(looped, eqx.is_array)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-8)
+
+
+def test_predicted_reduction_keeps_its_digits_at_small_damping():
+    # Many residuals, few parameters: the residual lies mostly outside the range of the Jacobian.
+    points = jax.random.normal(jax.random.key(0), (60, 4))
+    terms = (dngd.Term("only", lambda w, x: w @ x + jnp.sin(9 * x[0])),)
+    predicted = {}
+    for solver in ("dense", "primal"):
+        optimizer = dngd.DualNaturalGradient(solver=solver, damping=1e-12, geodesic=False)
+        _, infos = run(optimizer, jnp.zeros(4), terms, {"only": points}, 1)
+        predicted[solver] = float(infos[0].predicted_reduction)
+        np.testing.assert_allclose(predicted[solver], infos[0].actual_reduction, rtol=1e-3)
 
 
 def test_schedules_are_functions_of_the_step():
@@ -196,6 +211,11 @@ def test_nonfinite_residual(momentum):
     )
 
 
+def test_overflowing_loss():
+    terms = only(lambda p: p["x"] * 1e200)
+    check_stays(dngd.DualNaturalGradient(), {"x": jnp.asarray(1.0)}, terms, ONE_POINT, Outcome.NONFINITE_RESIDUAL)
+
+
 def test_nonfinite_jacobian():
     terms = only(lambda p: jnp.sqrt(p["x"]) + 1)
     check_stays(dngd.DualNaturalGradient(), {"x": jnp.asarray(0.0)}, terms, ONE_POINT, Outcome.NONFINITE_JACOBIAN)
@@ -224,6 +244,14 @@ def test_rejected_line_search_and_the_damping_after_it():
     for _ in range(60):  # the damping rises until a step is accepted, then falls: it converges after all
         params, state, _ = optimizer.step(params, state, terms, ONE_POINT)
     assert abs(float(params["x"])) < 1e-6
+
+
+def test_momentum_starts_anew_after_a_rejection():
+    # With the larger λ that follows, a momentum kept would only repeat the rejected direction.
+    terms = only(lambda p: jnp.arctan(p["x"]))
+    optimizer = dngd.DualNaturalGradient(geodesic=False, momentum=0.9, line_search=GridSearch(1))
+    state = check_stays(optimizer, {"x": jnp.asarray(3.0)}, terms, ONE_POINT, Outcome.LINE_SEARCH_REJECTED)
+    assert float(state.momentum["x"]) == 0.0
 
 
 def test_failed_factorization():

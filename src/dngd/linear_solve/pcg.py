@@ -49,7 +49,8 @@ class PCG(Solver):
     **Arguments:**
 
     - `rank`: number of landmarks; at most the number of residuals, a tenth of them by default.
-    - `tolerance`: relative residual at which to stop. Below `ε·(1 + ‖K‖/λ)` rounding decides.
+    - `tolerance`: relative residual at which to stop; 1e-10 by default (1e-6 in float32). Below `ε·(1 + ‖K‖/λ)`
+      rounding decides.
     - `iterations`: most iterations.
     - `landmarks`: `"pivoted"` (randomly pivoted Cholesky) or `"uniform"` (the paper's).
     - `flat_tail`: whether the preconditioner treats the directions it does not know as if they had its
@@ -58,7 +59,7 @@ class PCG(Solver):
 
     name: ClassVar[str] = "pcg"
     rank: int | None = eqx.field(static=True, default=None)
-    tolerance: float = eqx.field(static=True, default=1e-10)
+    tolerance: float | None = eqx.field(static=True, default=None)
     iterations: int = eqx.field(static=True, default=500)
     landmarks: Literal["pivoted", "uniform"] = eqx.field(static=True, default="pivoted")
     flat_tail: bool = eqx.field(static=True, default=True)
@@ -66,7 +67,7 @@ class PCG(Solver):
     def __check_init__(self):
         if self.rank is not None and (isinstance(self.rank, bool) or not isinstance(self.rank, int) or self.rank < 1):
             raise ValueError(f"rank={self.rank!r} must be a positive whole number of landmarks, or None")
-        if not 0 < self.tolerance < 1:
+        if self.tolerance is not None and not 0 < self.tolerance < 1:
             raise ValueError(f"tolerance={self.tolerance!r} must be between 0 and 1; try 1e-10")
         if isinstance(self.iterations, bool) or not isinstance(self.iterations, int) or self.iterations < 1:
             raise ValueError(f"iterations={self.iterations!r} must be a positive whole number")
@@ -80,15 +81,17 @@ class PCG(Solver):
             raise ValueError(
                 f"rank={rank} exceeds the {m} residual rows of this batch; lower rank or sample more points"
             )
-        if self.tolerance < jnp.finfo(jacobian.space.dtype).eps:
+        eps = float(jnp.finfo(jacobian.space.dtype).eps)
+        tolerance = max(1e-10, 10 * eps) if self.tolerance is None else self.tolerance
+        if tolerance < eps:
             raise ValueError(
-                f"tolerance={self.tolerance} is below the precision of {jacobian.space.dtype} "
-                f"({jnp.finfo(jacobian.space.dtype).eps:.1e}); raise it, or use float64"
+                f"tolerance={tolerance} is below the precision of {jacobian.space.dtype} ({eps:.1e}); "
+                "raise it, or use float64"
             )
         build = pivoted_factor if self.landmarks == "pivoted" else uniform_factor
         preconditioner = Preconditioner.of(build(jacobian, rank, key), damping, self.flat_tail)
         usable = jnp.all(jnp.isfinite(preconditioner.basis)) & (damping > 0)
-        return PCGFactorization(jacobian, preconditioner, damping, usable, self.tolerance, self.iterations)
+        return PCGFactorization(jacobian, preconditioner, damping, usable, tolerance, self.iterations)
 
 
 class PCGFactorization(Factorization):

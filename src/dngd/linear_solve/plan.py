@@ -15,7 +15,7 @@ from dngd.linear_solve.primal import DensePrimal
 from dngd.linear_solve.solver import Solver
 from dngd.linearize.check import check_inputs
 from dngd.linearize.factored import FactoredJacobian
-from dngd.linearize.linearize import TILE_BYTES, Form, linearization
+from dngd.linearize.linearize import TILE_BYTES, Form, check_bytes, linearization
 from dngd.problem.term import Term
 
 SOLVERS: dict[str, type[Solver]] = {"dense": DenseDual, "primal": DensePrimal, "pcg": PCG}
@@ -65,9 +65,10 @@ def plan(terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any], *, mem
 
     **Example:** `print(dngd.plan(terms, params, batch))`
     """
-    terms = tuple(terms)
+    if memory is not None:
+        check_bytes("memory", memory)
     params = check_inputs(terms, params, batch)
-    return plan_step(terms, params, dict(batch), memory, TILE_BYTES)
+    return plan_step(tuple(terms), params, dict(batch), memory, TILE_BYTES)
 
 
 def plan_step(terms, params, batch, memory: int | None, tile_bytes: int) -> Plan:

@@ -25,6 +25,10 @@ def check_inputs(terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any]
 
 
 def _check_terms(terms: Sequence[Term]) -> None:
+    if not isinstance(terms, (tuple, list)):
+        raise TypeError(
+            f"terms={terms!r} is a {type(terms).__name__}; pass a tuple or list of dngd.Term, such as (term,)"
+        )
     if not terms:
         raise ValueError("terms is empty, so there is nothing to minimise; pass at least one dngd.Term")
     for term in terms:
@@ -34,6 +38,11 @@ def _check_terms(terms: Sequence[Term]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two terms are named {name!r}; the batch holds one set of points per name: rename one")
+
+
+def with_array_weights(terms: Sequence[Term]) -> tuple[Term, ...]:
+    """Terms whose weights are arrays, so that another number does not mean another compilation."""
+    return tuple(eqx.tree_at(lambda term: term.weight, term, jnp.asarray(term.weight, float)) for term in terms)
 
 
 def as_arrays(params: PyTree) -> PyTree:
@@ -55,7 +64,9 @@ def _check_params(params: PyTree) -> None:
     for path, leaf in jax.tree_util.tree_leaves_with_path(params):
         where = f"parameter params{jax.tree_util.keystr(path)}"
         dtype = getattr(leaf, "dtype", None)
-        if isinstance(leaf, (bool, int)) or (dtype is not None and not jnp.issubdtype(dtype, jnp.inexact)):
+        if isinstance(leaf, bool):
+            continue  # a flag of a module, such as Equinox' `inference`
+        if isinstance(leaf, int) or (dtype is not None and not jnp.issubdtype(dtype, jnp.inexact)):
             raise TypeError(
                 f"{where} has type {type(leaf).__name__ if dtype is None else dtype}, which has no derivative; "
                 "store it as a float, or close over it instead of passing it as a parameter"

@@ -28,6 +28,7 @@ class ExplicitJacobian(Jacobian):
         return self.matrix @ self.space.ravel(v)
 
     def rmatvec(self, u: Float[Array, " m"]) -> PyTree:
+        self.check_rows(u)
         return self.space.unravel(u @ self.matrix)
 
     @eqx.filter_jit
@@ -36,7 +37,7 @@ class ExplicitJacobian(Jacobian):
         return mirror(add_outer(jnp.zeros((m, m), self.matrix.dtype), self.matrix))
 
     def columns(self, indices: Int[Array, " l"]) -> Float[Array, "m l"]:
-        return self.matrix @ self.matrix[indices].T
+        return self.matrix @ self.matrix[self.row_indices(indices)].T
 
     def diagonal(self) -> Float[Array, " m"]:
         return jnp.sum(self.matrix**2, axis=1)

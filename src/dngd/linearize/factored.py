@@ -1,4 +1,4 @@
-"""The factored Jacobian: linearise once, then only matrix products (DESIGN: the idea that carries all)."""
+"""The factored Jacobian: linearise once, then only matrix products ."""
 
 import math
 
@@ -127,6 +127,7 @@ class FactoredJacobian(Jacobian):
 
     @eqx.filter_jit
     def rmatvec(self, u: Float[Array, " m"]) -> PyTree:
+        self.check_rows(u)
         leaves = [jnp.zeros(shape, self.space.dtype) for shape in self.space.shapes]
         plain = 0.0
         for term, offset in zip(self.terms, self._offsets, strict=True):
@@ -147,15 +148,17 @@ class FactoredJacobian(Jacobian):
     def gram(self) -> Float[Array, "m m"]:
         m, _ = self.shape
         kernel = jnp.zeros((m, m), self.space.dtype)
-        kernel = self._over_panels(lambda kernel, panel: add_outer(kernel, panel), kernel)
+        kernel = self._over_panels(lambda kernel, panel: add_outer(kernel, panel, 8 * self.tile_bytes), kernel)
         for i, first in enumerate(self.terms):
             for j, second in enumerate(self.terms[i:], start=i):
                 kernel = self._add_tiles(kernel, first, second, self._offsets[i], self._offsets[j], i == j)
         return mirror(kernel)
 
-    @eqx.filter_jit
     def columns(self, indices: Int[Array, " l"]) -> Float[Array, "m l"]:
-        indices = jnp.asarray(indices)
+        return self._columns(self.row_indices(indices))
+
+    @eqx.filter_jit
+    def _columns(self, indices: Int[Array, " l"]) -> Float[Array, "m l"]:
         m, _ = self.shape
         block = jnp.zeros((m, indices.shape[0]), self.space.dtype)
         block = self._over_panels(lambda block, panel: block + panel @ panel[indices].T, block)

@@ -66,6 +66,24 @@ class Jacobian(eqx.Module):
     def shape(self) -> tuple[int, int]:
         """`(m, n)`."""
 
+    def check_rows(self, u: Array) -> None:
+        """Refuse a vector that is not of residual space."""
+        if u.shape != (self.shape[0],):
+            raise ValueError(f"a vector of shape {u.shape} does not fit {self.shape[0]} residual rows; pass shape (m,)")
+
+    def row_indices(self, indices) -> Int[Array, " l"]:
+        """Indices of residual rows as an array of non-negative ones; negative ones count from the end."""
+        m = self.shape[0]
+        indices = jnp.asarray(indices)
+        if indices.ndim != 1 or indices.size == 0 or not jnp.issubdtype(indices.dtype, jnp.integer):
+            raise TypeError(
+                f"indices of type {indices.dtype} and shape {indices.shape} do not name residual rows; "
+                "pass a vector of at least one integer"
+            )
+        if not isinstance(indices, jax.core.Tracer) and bool(jnp.any((indices < -m) | (indices >= m))):
+            raise IndexError(f"indices {indices} leave the range of {m} residual rows")
+        return jnp.where(indices < 0, indices + m, indices)
+
     @abc.abstractmethod
     def matvec(self, v: PyTree) -> Float[Array, " m"]:
         """`J v`."""

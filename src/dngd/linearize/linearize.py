@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PyTree
 
-from dngd.linearize.check import check_inputs
+from dngd.linearize.check import check_inputs, with_array_weights
 from dngd.linearize.explicit import explicit_linearization
 from dngd.linearize.extract import factored_linearization
 from dngd.linearize.jacobian import Jacobian
@@ -44,12 +44,11 @@ def linearize(
 
     **Example:** `r, J = dngd.linearize(terms, params, batch); K = J.gram()`
     """
-    terms = tuple(terms)
     params = check_inputs(terms, params, batch)
     if form not in ("factored", "explicit", "matrix_free"):
         raise ValueError(f"form={form!r} is unknown; choose 'factored', 'explicit' or 'matrix_free'")
     check_bytes("tile_bytes", tile_bytes)
-    return linearization(terms, params, dict(batch), form, tile_bytes)
+    return linearization(with_array_weights(terms), params, dict(batch), form, tile_bytes)
 
 
 def check_bytes(name: str, value: int) -> None:

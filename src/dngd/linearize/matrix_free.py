@@ -43,6 +43,7 @@ class MatrixFreeJacobian(Jacobian):
 
     @eqx.filter_jit
     def rmatvec(self, u: Float[Array, " m"]) -> PyTree:
+        self.check_rows(u)
         function, dynamic = self._function()
         return jax.vjp(function, dynamic)[1](u)[0]
 
@@ -50,9 +51,11 @@ class MatrixFreeJacobian(Jacobian):
     def gram(self) -> Float[Array, "m m"]:
         return mirror(self.columns(jnp.arange(self.rows)))
 
-    @eqx.filter_jit
     def columns(self, indices: Int[Array, " l"]) -> Float[Array, "m l"]:
-        indices = jnp.asarray(indices)
+        return self._columns(self.row_indices(indices))
+
+    @eqx.filter_jit
+    def _columns(self, indices: Int[Array, " l"]) -> Float[Array, "m l"]:
         return self._in_chunks(indices, lambda index: self.matvec(self._row(index))).T
 
     @eqx.filter_jit

@@ -26,7 +26,7 @@ class Pick:
 
     def indices(self, read) -> Any:
         """The indices, shaped like the one-hot operand without its summed axis; -1 where out of range."""
-        index = jnp.squeeze(read(self.index), self.axis)
+        index = jnp.squeeze(read(self.index), self.axis).astype(int)
         return jnp.where((index < 0) | (index >= self.length), -1, index)
 
     def apply(self, values: Sequence[Any], read) -> Any:
@@ -52,6 +52,8 @@ def find_picks(program: Program) -> dict[int, Pick]:
     picks = {}
     for number, operation in enumerate(program.operations):
         name, inputs = operation.name, operation.inputs
+        if len(operation.outputs) != 1:
+            continue
         target = program.avals[operation.outputs[0]]
         if name == "iota" and _long_axes(target.shape) == [operation.equation.params["dimension"]]:
             ramps[operation.outputs[0]] = operation.equation.params["dimension"]
@@ -61,7 +63,8 @@ def find_picks(program: Program) -> dict[int, Pick]:
             for ramp, index in (inputs, inputs[::-1]):
                 if _held(ramp, ramps) and isinstance(index, int):
                     axis, shape = ramps[ramp], program.avals[index].shape
-                    if len(shape) == len(target.shape) and shape[axis] == 1:
+                    fits = _counts_to(program.avals[index].dtype, target.shape[axis])
+                    if len(shape) == len(target.shape) and shape[axis] == 1 and fits:
                         equal[operation.outputs[0]] = (index, axis)
         elif name == "convert_element_type" and _held(inputs[0], equal):
             one_hot[operation.outputs[0]] = equal[inputs[0]]
@@ -76,6 +79,11 @@ def find_picks(program: Program) -> dict[int, Pick]:
                     picks[number] = Pick(*hot, position, contracting[1 - position][0], length)
                     break
     return picks
+
+
+def _counts_to(dtype, length: int) -> bool:
+    """Whether indices of this type reach all of `length` places (a ramp that wraps around is no ramp)."""
+    return jnp.issubdtype(dtype, jnp.integer) and length - 1 <= jnp.iinfo(dtype).max
 
 
 def _long_axes(shape: tuple[int, ...]) -> list[int]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 
 # Calls whose body is their meaning, and the parameter that holds it.
@@ -148,12 +149,8 @@ def _identity(equation: JaxprEqn, inputs: tuple[Reference, ...]):
     """A key equal for equal operations; None where two must not be merged or cannot be compared."""
     if equation.effects:
         return None
-    operands = tuple(
-        (str(operand.aval), operand.val.item() if hasattr(operand.val, "item") else operand.val)
-        if isinstance(operand, Literal)
-        else operand
-        for operand in inputs
-    )
+    # the bits of a literal, since -0.0 equals 0.0 and printed digits are cut
+    operands = tuple((str(x.aval), np.asarray(x.val).tobytes()) if isinstance(x, Literal) else x for x in inputs)
     try:
         key = (equation.primitive, operands, tuple(sorted(equation.params.items(), key=lambda item: item[0])))
         hash(key)

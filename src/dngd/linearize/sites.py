@@ -56,7 +56,7 @@ class Site:
         """`l` as `(q, size of contracted)`."""
         left = jnp.transpose(operand, self.order).reshape(self.products, -1)
         for scale, divides in self.scales:
-            value = jnp.asarray(read(scale)).reshape(())
+            value = jnp.asarray(read(scale), left.dtype).reshape(())
             left = left / value if divides else left * value
         return left
 
@@ -99,7 +99,7 @@ def find_sites(program: Program, leaves: Sequence[int], picks: Mapping[int, Pick
             sites = found[views[reference].leaf]
             if site is None:
                 plain(reference)
-            elif sites is not None and operation.inputs[site.operand] not in zero:
+            elif sites is not None and not _is_zero(operation.inputs[site.operand], zero):
                 sites.append(site)
     for output in program.outputs:
         plain(output)
@@ -139,12 +139,12 @@ def _follow(operation: Operation, program: Program, views: dict, uniform: dict) 
     if name == "transpose":
         axes = tuple(view.axes[axis] for axis in parameters["permutation"])
         return View(view.leaf, axes, view.scales)
-    if name in ("reshape", "squeeze", "expand_dims", "broadcast_in_dim"):
+    if name in ("reshape", "squeeze", "broadcast_in_dim"):
         if math.prod(before.shape) != math.prod(after.shape) or len(operation.inputs) != 1:
             return None
         axes = _regroup(view.axes, before.shape, after.shape)
         return None if axes is None else View(view.leaf, axes, view.scales)
-    if name in ("copy", "copy_p", "convert_element_type"):
+    if name in ("copy", "convert_element_type"):
         return view
     if name in ("mul", "div") and before.shape == after.shape:
         scalar = operation.inputs[1 - position]
@@ -209,6 +209,10 @@ def _site(
     pick = pick if usable else None
     other = 1 - position
     return Site(view.leaf, number, other, contracted, free, order, output_order, products, view.scales, pick)
+
+
+def _is_zero(reference: Reference, zero: set[int]) -> bool:
+    return isinstance(reference, int) and reference in zero
 
 
 def _aval(reference: Reference, program: Program):

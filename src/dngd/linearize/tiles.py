@@ -14,6 +14,12 @@ MIRROR_TILE = 512
 SMALLEST_HALF = 128
 """Rows below which a product is not worth halving."""
 
+PRODUCT_BYTES = 32 * 2**20
+"""Size of a product's result beyond which it is made in strips."""
+
+LARGEST_STRIPS = 16
+"""Strips of a product at most; each is unrolled in the compiled program."""
+
 
 @dataclass(frozen=True)
 class Tiles:
@@ -56,19 +62,30 @@ def add_block(target: Float[Array, "m k"], block: Float[Array, "t s"], row, colu
     return lax.dynamic_update_slice(target, old + block, (row, column))
 
 
-def add_outer(kernel: Float[Array, "m m"], panel: Float[Array, "m c"]) -> Float[Array, "m m"]:
+def add_outer(
+    kernel: Float[Array, "m m"], panel: Float[Array, "m c"], product_bytes: int = PRODUCT_BYTES
+) -> Float[Array, "m m"]:
     """Add `panel panelᵀ` to the upper triangle of a kernel (and to a little below it).
 
     By halves: the square right of the diagonal once, then both halves of the diagonal. Few, large products
-    with whole slices of the panel cost less than many small ones, each of which would copy its tile.
+    with whole slices of the panel cost less than many small ones, each of which would copy its tile; a
+    square larger than `product_bytes` is made in strips.
     """
+
+    def square(kernel, rows, columns):
+        row_bytes = (columns[1] - columns[0]) * kernel.dtype.itemsize
+        height = rows[1] - rows[0]
+        strip = max(product_bytes // row_bytes, -(-height // LARGEST_STRIPS), 1)
+        right = panel[columns[0] : columns[1]].T
+        for low in range(*rows, strip):
+            kernel = add_block(kernel, panel[low : min(low + strip, rows[1])] @ right, low, columns[0])
+        return kernel
 
     def halve(kernel, low, high, depth):
         if depth == 0 or high - low < SMALLEST_HALF:
-            part = panel[low:high]
-            return add_block(kernel, part @ part.T, low, low)
+            return square(kernel, (low, high), (low, high))
         middle = (low + high) // 2
-        kernel = add_block(kernel, panel[low:middle] @ panel[middle:high].T, low, middle)
+        kernel = square(kernel, (low, middle), (middle, high))
         return halve(halve(kernel, low, middle, depth - 1), middle, high, depth - 1)
 
     return halve(kernel, 0, panel.shape[0], 3)

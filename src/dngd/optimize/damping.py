@@ -30,7 +30,7 @@ class Damping(eqx.Module):
 
 
 class ConstantDamping(Damping):
-    """`λ = value`, a number or a schedule. `ConstantDamping(0.0)` gives undamped Gauss-Newton steps."""
+    """`λ = level`, a number or a schedule. `ConstantDamping(0.0)` gives undamped Gauss-Newton steps."""
 
     level: Number = eqx.field(static=True)
 
@@ -77,9 +77,9 @@ class DecayDamping(Damping):
     floor: float = eqx.field(static=True, default=1e-12)
 
     def __check_init__(self):
-        check_number("initial", self.initial, 0.0, open_low=True)
-        check_number("rate", self.rate, 0.0, 1.0, open_low=True)
-        check_number("floor", self.floor, 0.0)
+        check_number("initial", self.initial, 0.0, open_low=True, schedule=False)
+        check_number("rate", self.rate, 0.0, 1.0, open_low=True, schedule=False)
+        check_number("floor", self.floor, 0.0, schedule=False)
 
     def init(self, dtype):
         return ()
@@ -106,9 +106,9 @@ class GainRatioDamping(Damping):
     ceiling: float = eqx.field(static=True, default=1e6)
 
     def __check_init__(self):
-        check_number("floor", self.floor, 0.0, open_low=True)
-        check_number("initial", self.initial, self.floor)
-        check_number("ceiling", self.ceiling, self.initial)
+        check_number("floor", self.floor, 0.0, open_low=True, schedule=False)
+        check_number("initial", self.initial, self.floor, schedule=False)
+        check_number("ceiling", self.ceiling, self.initial, schedule=False)
 
     def init(self, dtype):
         return jnp.asarray(self.initial, dtype), jnp.asarray(2.0, dtype)

@@ -1,6 +1,6 @@
 r"""The direction of a step, all of it from one factorisation.
 
-    velocity       v = −Jᵀ(K + λI)⁻¹ r                            (paper, Theorem 3.1; ERRATA 1)
+    velocity       v = −Jᵀ(K + λI)⁻¹ r                            (paper, Theorem 3.1)
     with momentum  v = μφ − Jᵀ(K + λI)⁻¹ (r + μJφ),   φ the last v  (SPRING)
     acceleration   a = −Jᵀ(K + λI)⁻¹ f_vv                         (paper, Proposition 3.2)
 

@@ -1,7 +1,8 @@
 r"""How far along the path to go.
 
 The path is `θ(η) = θ + η v + ½ η² a`: the velocity's line, or the geodesic's parabola when acceleration is
-on (at η = 1 the paper's step; for η → 0 it follows `v`, which always descends). A length that does not
+on (at η = 1 the paper's step; for η → 0 it follows `v`, which descends unless
+momentum turns it). A length that does not
 lower the loss is never chosen; then the search returns η = 0.
 """
 

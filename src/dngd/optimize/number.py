@@ -1,6 +1,7 @@
 """Settings that may be a number or an optax-style schedule `step -> number`."""
 
 import math
+import numbers
 from collections.abc import Callable
 
 import jax.numpy as jnp
@@ -14,11 +15,13 @@ def at_step(number: Number, step: Int[Array, ""], dtype) -> Float[Array, ""]:
     return jnp.asarray(number(step) if callable(number) else number, dtype)
 
 
-def check_number(name: str, number: Number, low: float, high: float = math.inf, *, open_low: bool = False) -> None:
+def check_number(
+    name: str, number: Number, low: float, high: float = math.inf, *, open_low: bool = False, schedule: bool = True
+) -> None:
     """Refuse a setting that is not a schedule nor a number within bounds."""
-    if callable(number):
+    if callable(number) and schedule:
         return
-    if isinstance(number, bool) or not isinstance(number, (int, float)):
+    if isinstance(number, bool) or not isinstance(number, numbers.Real):
         raise TypeError(f"{name}={number!r} is not a number; pass a float or a schedule, a function of the step")
     if not (low <= number <= high) or (open_low and number == low) or not math.isfinite(number):
         bound = f"{'greater than' if open_low else 'at least'} {low:g}"

@@ -7,11 +7,12 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from dngd.linear_solve.plan import SOLVERS, plan_step
 from dngd.linear_solve.solver import Solver
-from dngd.linearize.check import as_arrays, check_inputs
+from dngd.linearize.check import as_arrays, check_inputs, with_array_weights
 from dngd.linearize.jacobian import Jacobian
 from dngd.linearize.linearize import TILE_BYTES, check_bytes, linearization
 from dngd.linearize.residual import point_count, residual_vector, term_losses
@@ -50,6 +51,8 @@ class Info(eqx.Module):
 
 
 def _as_damping(rule: Damping | Number) -> Damping:
+    if isinstance(rule, type):
+        raise TypeError(f"damping={rule.__name__} is a class; make an instance, such as {rule.__name__}()")
     return rule if isinstance(rule, Damping) else ConstantDamping(rule)
 
 
@@ -124,7 +127,8 @@ class DualNaturalGradient(eqx.Module):
 
         Inputs are checked whenever they have a structure or shape not seen before.
         """
-        terms, batch = tuple(terms), dict(batch) if isinstance(batch, Mapping) else batch
+        if not isinstance(state, State):
+            raise TypeError(f"state={state!r} is not a dngd.State; make it with optimizer.init(params)")
         if (state.momentum is not None) != self._has_momentum:
             raise ValueError(
                 f"state was made by an optimizer {'without' if self._has_momentum else 'with'} momentum, but this one "
@@ -132,12 +136,13 @@ class DualNaturalGradient(eqx.Module):
             )
         params = as_arrays(params)
         signature = _signature((terms, params, batch))
-        if signature not in _CHECKED:
+        if signature is None or signature not in _CHECKED:
             check_inputs(terms, params, batch)
-            _CHECKED[signature] = None
-            while len(_CHECKED) > 1024:
+            if signature is not None:
+                _CHECKED[signature] = None
+            while len(_CHECKED) > 64:
                 _CHECKED.pop(next(iter(_CHECKED)))
-        return _step(self, params, state, terms, batch)
+        return _step(self, params, state, with_array_weights(terms), dict(batch))
 
     @property
     def _has_momentum(self) -> bool:
@@ -149,7 +154,15 @@ _CHECKED: dict[Any, None] = {}
 
 
 def _signature(tree: PyTree):
-    leaves, treedef = jax.tree.flatten(tree)
+    """What the checks depend on; None where it cannot be remembered (batches with odd keys, traced values)."""
+    try:
+        leaves, treedef = jax.tree.flatten(tree)
+    except (TypeError, ValueError):
+        return None
+    if any(
+        isinstance(leaf, jax.core.Tracer) or not isinstance(leaf, Hashable | np.ndarray | jax.Array) for leaf in leaves
+    ):
+        return None
     return treedef, tuple(_key(leaf) for leaf in leaves)
 
 
@@ -157,7 +170,7 @@ def _key(leaf):
     """Shape and type of an array, anything else as it is (functions count as themselves)."""
     if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
         return leaf.shape, str(leaf.dtype)
-    return leaf if isinstance(leaf, Hashable) else id(leaf)
+    return type(leaf) if isinstance(leaf, (int, float)) else leaf
 
 
 @eqx.filter_jit
@@ -191,27 +204,37 @@ def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, b
         moved = eqx.combine(along(length), static)
         return 0.5 * jnp.sum(residual_vector(terms, moved, batch) ** 2)
 
-    trouble = _trouble(rule, residual, loss, jacobian, gradient_norm, requested, factorization, v)
+    trouble = _trouble(rule, loss, jacobian, gradient_norm, requested, factorization, v)
     choice = _search(optimizer.line_search, trouble == Outcome.ACCEPTED, loss_at, loss, state.step)
     length, moved = choice.length, choice.length > 0
-    predicted = loss - 0.5 * jnp.sum((residual + length * image) ** 2)
+
+    def reduction(length):  # of the linear model; written so that nothing cancels
+        return -(length * (residual @ image) + 0.5 * length**2 * (image @ image))
+
     actual = jnp.where(moved, loss - choice.loss, 0.0)
     # Against the model's promise for the full step: a search that must shorten it is a sign of too small a λ.
-    promised = loss - 0.5 * jnp.sum((residual + image) ** 2)
+    promised = reduction(1.0)
     gain = jnp.where(moved & (promised > 0), actual / jnp.where(promised > 0, promised, 1.0), 0.0)
 
     following = _select(moved, along(length), dynamic)
-    carried = None if momentum is None else _select(jnp.isfinite(norm(v)), v, state.momentum)
-    # A rule learns from steps that were tried, and from systems that could not be solved.
-    learns = (trouble == Outcome.ACCEPTED) | (trouble >= Outcome.FACTORIZATION_FAILED)
+    tried = trouble == Outcome.ACCEPTED
+    carried = None
+    if momentum is not None:
+        # After a rejection momentum starts anew: with the λ that follows it would only repeat the direction.
+        rest = _select(tried, jax.tree.map(jnp.zeros_like, v), state.momentum)
+        carried = _select(moved, v, rest)
+    # A rule learns from steps that were tried, unless there was nothing left to gain, and from systems that could
+    # not be solved.
+    worthwhile = moved | (promised > jnp.finfo(loss.dtype).eps * loss)
+    learns = (tried & worthwhile) | (trouble >= Outcome.FACTORIZATION_FAILED)
     learned = rule.update(state.damping, factorization.damping, gain, moved)
     next_damping = _select(learns, learned, state.damping)
     info = Info(
         loss=loss,
         term_losses=term_losses(terms, residual, batch, _output_sizes(terms, params, batch)),
         damping=factorization.damping,
-        step_length=length,
-        predicted_reduction=jnp.where(moved, predicted, 0.0),
+        step_length=jnp.where(moved, length, 0.0),
+        predicted_reduction=jnp.where(moved, reduction(length), 0.0),
         actual_reduction=actual,
         gradient_norm=gradient_norm,
         geodesic_ratio=ratio,
@@ -246,14 +269,14 @@ def _outcome(trouble, moved, raised) -> Int[Array, ""]:
     return jnp.where(trouble == Outcome.ACCEPTED, searched, trouble).astype(jnp.int32)
 
 
-def _trouble(rule, residual, loss, jacobian: Jacobian, gradient_norm, requested, factorization, v) -> Int[Array, ""]:
+def _trouble(rule, loss, jacobian: Jacobian, gradient_norm, requested, factorization, v) -> Int[Array, ""]:
     """The first thing that went wrong before the line search, or `ACCEPTED`."""
     dtype = loss.dtype
     size = jnp.sqrt(jnp.sum(jacobian.diagonal()))  # ‖J‖, Frobenius
     undamped = isinstance(rule, ConstantDamping) and rule.undamped
     usable = requested >= (0.0 if undamped else jnp.finfo(dtype).tiny)  # False for NaN
     checks = [
-        (~jnp.all(jnp.isfinite(residual)), Outcome.NONFINITE_RESIDUAL),
+        (~jnp.isfinite(loss), Outcome.NONFINITE_RESIDUAL),
         (~jnp.isfinite(size) | ~jnp.isfinite(gradient_norm), Outcome.NONFINITE_JACOBIAN),
         (gradient_norm <= jnp.finfo(dtype).eps * size * jnp.sqrt(2 * loss), Outcome.ZERO_GRADIENT),
         (~usable | ~jnp.isfinite(requested), Outcome.DAMPING_UNDERFLOW),

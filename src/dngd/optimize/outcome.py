@@ -36,15 +36,15 @@ _REMEDIES = {
     "the system was not positive definite to working precision. Raise the damping's floor, or use float64",
     Outcome.ZERO_GRADIENT: "the gradient is zero to working precision: converged, or the residual does not depend "
     "on the parameters. Stop, or check that the residual uses `params`",
-    Outcome.NONFINITE_RESIDUAL: "a residual is NaN or infinite at the current parameters. Look at the points and at "
-    "singular expressions (division, sqrt, log) in the residual",
+    Outcome.NONFINITE_RESIDUAL: "a residual, or the sum of their squares, is NaN or infinite. Look at "
+    "the points, the weights and singular expressions (division, sqrt, log) in the residual; rescale what overflows",
     Outcome.NONFINITE_JACOBIAN: "the residuals are finite but a derivative is not. Look for sqrt or norm at zero, "
     "and for `jnp.where` around a singular expression (guard its argument too)",
     Outcome.DAMPING_UNDERFLOW: "the damping rule gave a number that is not a positive normal float. Give the rule a "
     "floor, or set damping=0.0 for undamped steps",
-    Outcome.FACTORIZATION_FAILED: "the system stayed indefinite although the damping was raised repeatedly. The "
-    "Jacobian is probably near overflow: rescale the residuals or weights",
-    Outcome.NONFINITE_STEP: "the step or the loss after it overflowed. Raise the damping",
+    Outcome.FACTORIZATION_FAILED: "the damped system could not be solved, however far the damping was raised "
+    "(conjugate gradients need damping above zero). The Jacobian may be near overflow: rescale residuals or weights",
+    Outcome.NONFINITE_STEP: "the step overflowed. Raise the damping",
     Outcome.LINE_SEARCH_REJECTED: "no step length tried lowers the loss on this batch: at a minimum to working "
     "precision, or the damping is too small for the model to be trusted. Raise the damping, use float64, or stop",
 }

@@ -1,0 +1,27 @@
+"""Derivatives of networks: equations by name, operators, and stochastic estimators, in one Taylor pass each."""
+
+from dngd.derivative.equation import Equation
+from dngd.derivative.field import Field
+from dngd.derivative.operators import (
+    directional,
+    divergence,
+    gradient,
+    laplacian,
+    partial,
+    value_gradient_laplacian,
+)
+from dngd.derivative.stochastic import sample_indices, stochastic_ball_laplacian, stochastic_laplacian
+
+__all__ = [
+    "Equation",
+    "Field",
+    "directional",
+    "divergence",
+    "gradient",
+    "laplacian",
+    "partial",
+    "sample_indices",
+    "stochastic_ball_laplacian",
+    "stochastic_laplacian",
+    "value_gradient_laplacian",
+]

@@ -1,0 +1,91 @@
+"""What an equation asks for, noted once and then computed in one pass."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from dngd.derivative.jet import Jet, Wanted, row
+from dngd.derivative.multi_index import closure
+from dngd.derivative.names import Coordinates
+from dngd.derivative.taylor import along_axes, taylor
+
+
+@dataclass(frozen=True)
+class Requests:
+    """The derivatives that an equation asks for: multi-indices over axes, and whether the Laplacian."""
+
+    indices: tuple[tuple[int, ...], ...]
+    laplacian: bool
+
+    def compute(self, network: Callable, point: Array, coordinates: Coordinates) -> "Computed":
+        """All of them, in one pass through the network."""
+        axes, wanted = self.plan(coordinates)
+        seeds = [along_axes(axes, len(point), point.dtype)] if axes else []
+        return Computed(coordinates, axes, wanted, taylor(network, point, seeds, wanted))
+
+    def plan(self, coordinates: Coordinates) -> tuple[tuple[int, ...], Wanted]:
+        """Axes to differentiate along, those of the Laplacian first, and what is wanted along them.
+
+        The Laplacian is a row of its own only where that is fewer rows than its second derivatives that
+        nothing else asks for.
+        """
+        spatial = coordinates.spatial if self.laplacian else ()
+        indices = set(self.indices)
+        missing = [(i, i) for i in spatial if (i, i) not in closure(indices)]
+        separate = len(missing) > 1
+        if not separate:
+            indices |= set(missing)
+        used = {axis for index in indices for axis in index}
+        axes = (*(spatial if separate else ()), *sorted(used - set(spatial if separate else ())))
+        numbered = [tuple(sorted(axes.index(axis) for axis in index)) for index in indices]
+        return axes, Wanted(len(axes), closure(numbered), len(spatial) if separate else 0)
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """A source that computes nothing and notes what it is asked for."""
+
+    coordinates: Coordinates
+    outputs: int
+    asked: set[tuple[int, ...]] = field(default_factory=set)
+    laplacians: list[bool] = field(default_factory=list)
+
+    def derivative(self, axes: tuple[int, ...]) -> Array:
+        self.asked.add(tuple(sorted(axes)))
+        return jnp.zeros(self.outputs)
+
+    def laplacian(self) -> Array:
+        self.laplacians.append(True)
+        return jnp.zeros(self.outputs)
+
+    def requests(self) -> Requests:
+        return Requests(tuple(sorted(self.asked, key=lambda index: (len(index), index))), bool(self.laplacians))
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A source that holds the result of the pass."""
+
+    coordinates: Coordinates
+    axes: tuple[int, ...]
+    wanted: Wanted
+    jet: Jet
+
+    def derivative(self, axes: tuple[int, ...]) -> Array:
+        try:
+            index = tuple(sorted(self.axes.index(axis) for axis in axes))
+            return self.jet.along(index, self.wanted)
+        except ValueError:
+            names = ", ".join(self.coordinates.axes[axis] for axis in axes)
+            raise ValueError(
+                f"the equation asks for the derivative along {names} now, but did not when it was made; "
+                "what it asks for must not depend on anything but its arguments' shapes"
+            ) from None
+
+    def laplacian(self) -> Array:
+        if self.wanted.laplacian:
+            return row(self.jet.rest, -1)
+        parts = [self.derivative((axis, axis)) for axis in self.coordinates.spatial]
+        return sum(parts[1:], start=parts[0])
