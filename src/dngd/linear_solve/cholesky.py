@@ -1,7 +1,8 @@
 r"""Cholesky factorisation made of XLA matrix products.
 
 On CPUs JAX's own factorisation calls LAPACK, whose threads wait for one another by spinning: with one of two
-cores busy it slows down by far more than half (`benchmarks/cholesky.py` measures both). Here nearly all flops are XLA matrix products, which share one thread
+cores busy it slows down by far more than half (`benchmarks/cholesky.py` measures both). Here nearly all flops
+are XLA matrix products, which share one thread
 pool with the rest of the step and degrade only in proportion.
 
 Left-looking, a *panel* of columns at a time: update it with all columns to its left (one matrix product of
