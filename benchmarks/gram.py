@@ -1,6 +1,8 @@
 """The kernel from factors, against computing J and multiplying, GEMM and Cholesky, all in one run.
 
-    python benchmarks/gram.py [--largest 2400]
+    python benchmarks/gram.py [--largest 2400] [--dtype float32] [--width 50]
+
+Rows are stored one by one, beside those of earlier runs.
 
 Columns: `linearise`, seconds for r and the factors; `kernel`, seconds for K from them. Then ratios, each a
 time divided by ours: `J·Jᵀ given` (J already computed) over kernel; `J, J·Jᵀ` (computed and multiplied) over
@@ -15,7 +17,7 @@ import equinox as eqx
 import folx
 import jax
 import jax.numpy as jnp
-from measure import save, seconds
+from measure import keep, seconds
 
 from dngd import Term
 from dngd.linearize.linearize import TILE_BYTES, linearization
@@ -66,22 +68,24 @@ def measure(dimension, width, count, dtype, square):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--largest", type=int, default=6000, help="most points (default 6000, about 20 minutes)")
-    counts = [count for count in (600, 2400, 6000) if count <= parser.parse_args().largest]
+    parser.add_argument("--dtype", choices=["float64", "float32"], nargs="*", default=["float64", "float32"])
+    parser.add_argument("--width", type=int, choices=[50, 100, 128, 256], nargs="*", default=[50, 100, 128, 256])
+    chosen = parser.parse_args()
+    counts = [count for count in (600, 2400, 6000) if count <= chosen.largest]
     jax.config.update("jax_enable_x64", True)
-    rows = []
     print("  q    w     m  dtype    linearise    kernel | J·Jᵀ given  J, J·Jᵀ  Cholesky |  peak  Gflop/s")
-    for dtype in (jnp.float64, jnp.float32):
+    for dtype in map(jnp.dtype, chosen.dtype):
         square = jax.random.normal(jax.random.key(0), (2000, 2000), dtype)
-        for dimension, width in ((2, 50), (2, 100), (2, 128), (10, 256)):
+        for width in chosen.width:
+            dimension = 10 if width == 256 else 2
             for count in counts:
                 row = measure(dimension, width, count, dtype, square)
-                rows.append(row)
+                keep("gram", row, ("q", "w", "m", "dtype"))
                 ratios = [f"{row[key]:8.2f}×" if key in row else "       — " for key in ("given", "with_j")]
                 sizes = f"{row['q']:3d} {width:4d} {count:5d}  {row['dtype']}"
                 times = f"{row['linearise']:9.4f} s {row['kernel']:8.3f} s"
                 rest = f"{row['cholesky']:8.2f}× | {row['peak']:5.2f}  {row['gemm_peak'] / 1e9:4.0f}"
                 print(f"{sizes} {times} | {ratios[0]}  {ratios[1]} {rest}", flush=True)
-    save("gram", rows)
 
 
 if __name__ == "__main__":

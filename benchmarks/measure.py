@@ -48,3 +48,15 @@ def save(name, rows):
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
     print(f"\nwritten to {path.relative_to(Path(__file__).parent.parent)}")
+
+
+def keep(name, row, keys):
+    """Store one row, with its date, in place of an older one that has the same keys."""
+    path = RESULTS / f"{name}.json"
+    stored = json.loads(path.read_text()) if path.exists() else {"rows": []}
+    if stored.get("machine", {}).get("processor") != machine()["processor"]:
+        stored = {"rows": []}
+    row = {**row, "date": datetime.date.today().isoformat()}
+    others = [other for other in stored["rows"] if any(other.get(key) != row[key] for key in keys)]
+    RESULTS.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"machine": machine(), "rows": [*others, row]}, indent=1) + "\n")

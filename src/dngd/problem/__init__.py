@@ -1,1 +1,1 @@
-"""Problems: residual terms and trusted reference solutions."""
+"""Problems: domains, conditions, references, and the catalogue."""

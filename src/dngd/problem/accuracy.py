@@ -1,0 +1,159 @@
+r"""How far a solution is from its reference: `‖u − u*‖₂ / ‖u*‖₂` on points that training never sees."""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from dngd.problem.condition import Setting
+from dngd.problem.prescribed import Prescribed
+from dngd.problem.sampling import Sampling
+
+TEST_SEED = 20_250_000
+"""Of the test points, far from the seeds that runs are given."""
+
+CHUNK_BYTES = 2**28
+"""Test points held at once."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The true solution, and how the error is measured.
+
+    **Arguments:**
+
+    - `function`: of coordinates and constants by name, one point at a time; returns all fields. With
+      `batched=True` a NumPy function `(N, d) -> (N, fields)`, such as the evaluation of a table.
+    - `points`: how many test points; `quick` of them serve while training.
+    - `fields`: over which the relative error is taken together, all if not given.
+    - `centred`: fields that are determined up to a constant; means are removed before comparing.
+    - `inside`: `(N, d) -> (N,)`, where a centred field is compared (away from singular corners).
+    """
+
+    function: Callable
+    batched: bool = False
+    points: int = 10_000
+    quick: int | None = None
+    fields: tuple[str, ...] | None = None
+    centred: tuple[str, ...] = ()
+    inside: Callable | None = None
+
+    def __post_init__(self):
+        if not callable(self.function):
+            raise TypeError(f"Reference: {self.function!r} is not a function")
+        for name in ("points", "quick"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise ValueError(f"Reference: {name}={value!r} must be a positive whole number")
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Relative L² errors: over the chosen fields together, and of each field."""
+
+    rel_l2: float
+    fields: dict[str, float]
+
+
+class Evaluator:
+    """Compares models with the reference on fixed test points, in chunks that fit in memory."""
+
+    def __init__(self, reference: Reference, setting: Setting):
+        self._reference, self._setting = reference, setting
+        chosen = tuple(setting.fields) if reference.fields is None else reference.fields
+        setting.outputs(chosen)
+        setting.outputs(reference.centred)
+        self._chosen = chosen
+        itemsize = jnp.dtype(jnp.result_type(float)).itemsize
+        self._chunk = max(1, min(reference.points, CHUNK_BYTES // (setting.domain.dimension * itemsize)))
+        self._truth: dict[int, np.ndarray] = {}
+        self._inside: dict[int, np.ndarray] = {}
+        self._prescribed = None if reference.batched else Prescribed.of(reference.function, None, setting)
+
+    def points(self, chunk: int) -> Float[Array, "N d"]:
+        """The test points of a chunk, always the same."""
+        return _test_points(self._setting.domain, jax.random.fold_in(jax.random.key(TEST_SEED), chunk), self._chunk)
+
+    def errors(self, model: Callable, quick: bool = False) -> Errors:
+        """Errors over all test points, or the first few."""
+        count = self._reference.points
+        if quick and self._reference.quick is not None:
+            count = min(count, self._reference.quick)
+        found, truth, inside = [], [], []
+        for chunk in range(-(-count // self._chunk)):
+            points = self.points(chunk)
+            found.append(np.asarray(predict(model, points), float))
+            truth.append(self._truth_of(chunk, points))
+            inside.append(self._inside_of(chunk, points))
+        return self._compare(*(np.concatenate(part)[:count] for part in (found, truth, inside)))
+
+    def _truth_of(self, chunk: int, points) -> np.ndarray:
+        if chunk not in self._truth:
+            values = self._reference.function(np.asarray(points)) if self._reference.batched else self.exact(points)
+            values = np.asarray(values, float)
+            if values.ndim == 1:
+                values = values[:, None]
+            expected = (len(points), self._setting.size)
+            if values.shape != expected:
+                raise ValueError(
+                    f"the reference gives shape {values.shape} for {len(points)} points, but the fields "
+                    f"{', '.join(self._setting.fields)} need {expected}"
+                )
+            if not np.isfinite(values).all():
+                bad = np.asarray(points)[~np.isfinite(values).all(axis=1)][0]
+                raise ValueError(f"the reference is not finite at the point {bad}")
+            self._truth[chunk] = values
+        return self._truth[chunk]
+
+    def exact(self, points: Float[Array, "N d"]) -> Float[Array, "N k"]:
+        """The reference at points."""
+        if self._prescribed is None:
+            values = np.asarray(self._reference.function(np.asarray(points)), float)
+            return values.reshape(len(points), -1)
+        return _exact(self._prescribed, points)
+
+    def _inside_of(self, chunk: int, points) -> np.ndarray:
+        if chunk not in self._inside:
+            inside = self._reference.inside
+            self._inside[chunk] = np.ones(len(points), bool) if inside is None else inside(np.asarray(points))
+        return self._inside[chunk]
+
+    def _compare(self, found: np.ndarray, truth: np.ndarray, inside: np.ndarray) -> Errors:
+        errors = {}
+        for name in self._setting.fields:
+            columns = list(self._setting.outputs(name))
+            ours, true = found[:, columns], truth[:, columns]
+            if name in self._reference.centred:
+                ours, true = ours[inside], true[inside]
+                ours, true = ours - ours.mean(axis=0), true - true.mean(axis=0)
+            errors[name] = _relative(ours, true)
+        columns = list(self._setting.outputs(self._chosen))
+        return Errors(_relative(found[:, columns], truth[:, columns]), errors)
+
+
+def _relative(found: np.ndarray, truth: np.ndarray) -> float:
+    size = np.linalg.norm(truth)
+    # Of a field that is zero, the error itself.
+    return float(np.linalg.norm(found - truth) / (size if size > 0 else 1.0))
+
+
+@eqx.filter_jit
+def predict(model: Callable, points: Float[Array, "N d"]) -> Float[Array, "N k"]:
+    """The fields at points."""
+    return jax.vmap(lambda point: jnp.atleast_1d(model(point)))(points)
+
+
+@eqx.filter_jit
+def _exact(prescribed: Prescribed, points: Float[Array, "N d"]) -> Float[Array, "N k"]:
+    return jax.vmap(prescribed)(points)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 2))
+def _test_points(domain, key: PRNGKeyArray, count: int) -> Float[Array, "N d"]:
+    return Sampling().points(key, domain, count)
+

@@ -1,0 +1,151 @@
+"""Conditions on the boundary, and at the start."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from dngd.derivative import directional, partial
+from dngd.problem.condition import Condition, region_of
+from dngd.problem.prescribed import Prescribed, Value, take
+from dngd.problem.region import Region
+from dngd.problem.sampling import Sampling
+
+
+class Dirichlet(Condition):
+    """`u = value` on the boundary.
+
+    **Arguments:**
+
+    - `value`: a number, one for each field, or a function of coordinates and constants. A function may
+      also return a value for every field of the problem, such as the exact solution.
+    - `fields`: which, all if not given.
+    - `on`: faces such as `("x-", "y")`, or a region; the whole spatial boundary if not given.
+    """
+
+    value: Value = eqx.field(static=True, default=0.0)
+    points: int = eqx.field(static=True, default=200)
+    weight: float = 1.0
+    fields: tuple[str, ...] | str | None = eqx.field(static=True, default=None)
+    on: Region | tuple[str, ...] | str | None = None
+    sampling: Sampling = Sampling()
+
+    def draw(self, key, domain, count):
+        return self.sampling.points(key, region_of(domain, self.on), count)
+
+    def residual(self, setting):
+        return _Difference(Prescribed.of(self.value, self.fields, setting), None, 0)
+
+
+class Initial(Condition):
+    """`u = value`, or `∂ᵏu/∂tᵏ = value` for `order=k`, at the low end of `time`.
+
+    **Example:** a wave starts at rest: `Initial(0.0, order=1)`.
+    """
+
+    value: Value = eqx.field(static=True, default=0.0)
+    points: int = eqx.field(static=True, default=200)
+    weight: float = 1.0
+    order: int = eqx.field(static=True, default=0)
+    time: str = eqx.field(static=True, default="t")
+    fields: tuple[str, ...] | str | None = eqx.field(static=True, default=None)
+    sampling: Sampling = Sampling()
+
+    def __check_init__(self):
+        if isinstance(self.order, bool) or not isinstance(self.order, int) or self.order < 0:
+            raise ValueError(f"Initial: order={self.order!r} must be 0 for the value, 1 for its first derivative, …")
+
+    def draw(self, key, domain, count):
+        return self.sampling.points(key, domain.boundary((f"{self.time}-",)), count)
+
+    def residual(self, setting):
+        axis = setting.domain.coordinates.axis(self.time)
+        return _Difference(Prescribed.of(self.value, self.fields, setting), axis, self.order)
+
+
+class Robin(Condition):
+    """`a u + b ∂u/∂n = value` on the boundary, `n` its outward normal."""
+
+    value: Value = eqx.field(static=True, default=0.0)
+    a: float = eqx.field(static=True, default=1.0)
+    b: float = eqx.field(static=True, default=1.0)
+    points: int = eqx.field(static=True, default=200)
+    weight: float = 1.0
+    fields: tuple[str, ...] | str | None = eqx.field(static=True, default=None)
+    on: Region | tuple[str, ...] | str | None = None
+    sampling: Sampling = Sampling()
+
+    def draw(self, key, domain, count):
+        return self.sampling.points(key, region_of(domain, self.on), count)
+
+    def residual(self, setting):
+        region = region_of(setting.domain, self.on)
+        region.normal(jnp.asarray(setting.domain.window()[0]))  # refuses regions without one
+        return _Flux(Prescribed.of(self.value, self.fields, setting), region, self.a, self.b)
+
+
+def Neumann(value: Value = 0.0, **settings: Any) -> Robin:  # noqa: N802 - reads as one of the conditions
+    """`∂u/∂n = value` on the boundary, `n` its outward normal. Other arguments as for `Dirichlet`."""
+    return Robin(value, a=0.0, b=1.0, **settings)
+
+
+class Periodic(Condition):
+    """Equal values, and derivatives up to `order`, on the two faces of a coordinate."""
+
+    coordinate: str = eqx.field(static=True)
+    points: int = eqx.field(static=True, default=200)
+    weight: float = 1.0
+    order: int = eqx.field(static=True, default=1)
+    fields: tuple[str, ...] | str | None = eqx.field(static=True, default=None)
+    sampling: Sampling = Sampling()
+
+    def draw(self, key, domain, count):
+        domain.pair(self.coordinate)
+        return self.sampling.points(key, domain.boundary((f"{self.coordinate}-",)), count)
+
+    def residual(self, setting):
+        axis, _, high = setting.domain.pair(self.coordinate)
+        return _Jump(setting.outputs(self.fields), axis, high, self.order)
+
+
+class _Difference(eqx.Module):
+    """`∂ᵏu − value` along an axis."""
+
+    prescribed: Prescribed
+    axis: int | None = eqx.field(static=True)
+    order: int = eqx.field(static=True)
+
+    def __call__(self, model, point):
+        value = model(point) if self.order == 0 else partial(model.network, point, (self.axis,) * self.order)
+        return take(value, self.prescribed.outputs) - self.prescribed(point)
+
+
+class _Flux(eqx.Module):
+    """`a u + b ∂u/∂n − value`."""
+
+    prescribed: Prescribed
+    region: Region
+    a: float = eqx.field(static=True)
+    b: float = eqx.field(static=True)
+
+    def __call__(self, model, point):
+        slope = directional(model.network, point, self.region.normal(point))
+        value = self.b * slope + (self.a * model(point) if self.a else 0.0)
+        return take(value, self.prescribed.outputs) - self.prescribed(point)
+
+
+class _Jump(eqx.Module):
+    """Differences between the two faces, of the value and of derivatives across."""
+
+    outputs: tuple[int, ...] = eqx.field(static=True)
+    axis: int = eqx.field(static=True)
+    high: float = eqx.field(static=True)
+    order: int = eqx.field(static=True)
+
+    def __call__(self, model, point):
+        other = jnp.where(jnp.arange(len(point)) == self.axis, self.high, point)
+        jumps = [
+            partial(model.network, point, (self.axis,) * k) - partial(model.network, other, (self.axis,) * k)
+            for k in range(self.order + 1)
+        ]
+        return jnp.concatenate([take(jump, self.outputs) for jump in jumps])

@@ -1,0 +1,76 @@
+"""Lid-driven cavity at Re = 3000, reached by way of lower Reynolds numbers (paper, Section 5.5)."""
+
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+
+from dngd.network import MLP
+from dngd.problem.accuracy import Reference
+from dngd.problem.boundary import Dirichlet
+from dngd.problem.catalogue.kovasznay import navier_stokes
+from dngd.problem.condition import Operator
+from dngd.problem.domain import Box
+from dngd.problem.preset import Preset, paper_preset
+from dngd.problem.problem import Problem
+from dngd.problem.reference import evaluate_cavity, load_cavity
+from dngd.problem.stage import Stage
+
+REYNOLDS = 3000
+STEEPNESS = 10.0  # C₀ of the paper
+CORNER = 0.1  # pressure is compared outside this distance from the top corners, where it is infinite
+
+
+def wall_velocity(x, y):
+    """The lid moves smoothly, the other walls stand."""
+    profile = 1 - jnp.cosh(STEEPNESS * (x - 0.5)) / jnp.cosh(STEEPNESS / 2)
+    return jnp.where(y == 1.0, profile, 0.0), 0.0 * x
+
+
+@functools.cache
+def _table():
+    return load_cavity(REYNOLDS)
+
+
+def reference(points):
+    """From the stored spectral solution, which holds at any point."""
+    return np.stack(evaluate_cavity(_table(), points[:, 0], points[:, 1]), axis=-1)
+
+
+def away_from_corners(points):
+    distance = np.minimum(np.hypot(points[:, 0], 1 - points[:, 1]), np.hypot(1 - points[:, 0], 1 - points[:, 1]))
+    return distance > CORNER
+
+
+def cavity() -> Problem:
+    """Steady Navier-Stokes in the unit square at Re = 3000; pressure up to a constant."""
+    return Problem(
+        name="cavity",
+        description="lid-driven cavity, steady Navier-Stokes at Re = 3000",
+        domain=Box(x=(0, 1), y=(0, 1)),
+        fields=("u", "v", "p"),
+        constants={"viscosity": 1 / REYNOLDS},
+        conditions={
+            "interior": Operator(navier_stokes, points=1500),
+            "boundary": Dirichlet(wall_velocity, fields=("u", "v"), points=500),
+        },
+        network=lambda key: MLP((2, 128, 128, 128, 128, 128, 3), key=key),
+        reference=Reference(
+            reference, batched=True, points=10_000, fields=("u", "v"), centred=("p",), inside=away_from_corners
+        ),
+        stages=tuple(
+            Stage(f"Re = {reynolds}", {"viscosity": 1 / reynolds}, steps=50) for reynolds in (100, 400, 1000)
+        ),
+        presets={
+            "default": Preset(),
+            "paper": paper_preset(
+                {"interior": 10_000, "boundary": 2000},
+                cap=1e-5,
+                method="pcg",
+                rank=2500,
+                tolerance=1e-10,
+                iterations=500,
+                seconds=9000.0,
+            ),
+        },
+    )

@@ -1,0 +1,40 @@
+"""Heat equation in 10 + 1 dimensions (paper, Section 5.1)."""
+
+import jax.numpy as jnp
+
+from dngd.network import MLP
+from dngd.problem.accuracy import Reference
+from dngd.problem.boundary import Dirichlet, Initial
+from dngd.problem.condition import Operator
+from dngd.problem.domain import Box
+from dngd.problem.preset import Preset, paper_preset
+from dngd.problem.problem import Problem
+
+
+def equation(u, diffusion):
+    return u.t - diffusion * u.laplacian
+
+
+def exact(t, x, diffusion):
+    return jnp.exp(-4 * jnp.pi**2 * diffusion * t) * jnp.sum(jnp.sin(2 * jnp.pi * x))
+
+
+def heat() -> Problem:
+    """`∂ₜu = ¼Δu` on the unit cube; the exact solution on the boundary, where it does not vanish."""
+    return Problem(
+        name="heat",
+        description="heat equation in 10 + 1 dimensions",
+        domain=Box(t=(0, 1), x=[(0, 1)] * 10),
+        constants={"diffusion": 0.25},
+        conditions={
+            "interior": Operator(equation, points=2000),
+            "boundary": Dirichlet(exact, points=500),
+            "initial": Initial(exact, points=500),
+        },
+        network=lambda key: MLP((11, 256, 256, 128, 128, 1), key=key),
+        reference=Reference(exact, points=20_000, quick=4000),
+        presets={
+            "default": Preset(),
+            "paper": paper_preset({"interior": 10_000, "boundary": 500, "initial": 500}, cap=1e-3),
+        },
+    )

@@ -1,0 +1,117 @@
+r"""Poisson's equation in 10⁵ dimensions, with a stochastic Laplacian (paper, Section 5.7).
+
+The solution `(1 − ‖x‖²) g(x)` with `g = Σ cᵢ s(xᵢ, xᵢ₊₁)` couples neighbours only, so its Laplacian is a sum
+over pairs: `Δ[(1 − ‖x‖²) g] = (1 − ‖x‖²) Δg − 4 x·∇g − 2dg`.
+"""
+
+import functools
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from dngd.derivative import sample_indices, stochastic_ball_laplacian
+from dngd.network import MLP, VanishOnSphere
+from dngd.problem.accuracy import Reference
+from dngd.problem.condition import Condition
+from dngd.problem.domain import Ball
+from dngd.problem.preset import Preset, paper_preset
+from dngd.problem.problem import Problem
+from dngd.problem.sampling import Sampling
+
+DIMENSION = 100_000
+COEFFICIENT_SEED = 0  # of the problem, not of a run
+
+
+def pair_of_paper(a, b):
+    return jnp.sin(a + jnp.cos(b)) + b * jnp.cos(a)
+
+
+def pair_of_stde(a, b):
+    """As in the work that the paper took it from (Shi et al. 2024)."""
+    return jnp.sin(a + jnp.cos(b) + b * jnp.cos(a))
+
+
+@functools.cache
+def _coefficients(dimension: int) -> np.ndarray:
+    return np.random.default_rng(COEFFICIENT_SEED).standard_normal(dimension - 1)
+
+
+def exact(x: Float[Array, " d"], pair: Callable) -> Float[Array, ""]:
+    c = jnp.asarray(_coefficients(len(x)), x.dtype)
+    return (1 - x @ x) * (c @ pair(x[:-1], x[1:]))
+
+
+def source(x: Float[Array, " d"], pair: Callable) -> Float[Array, ""]:
+    """`−Δ` of the exact solution, from derivatives of the pair function, entry by entry."""
+    c = jnp.asarray(_coefficients(len(x)), x.dtype)
+    a, b = x[:-1], x[1:]
+    ones = jnp.ones_like(a)
+
+    def along(function, value):  # value, first and second derivative with respect to one argument
+        def first(value):
+            return jax.jvp(function, (value,), (ones,))
+
+        (value_, slope), (_, curvature) = jax.jvp(first, (value,), (ones,))
+        return value_, slope, curvature
+
+    g, g_a, g_aa = along(lambda a: pair(a, b), a)
+    _, g_b, g_bb = along(lambda b: pair(a, b), b)
+    inside = 1 - x @ x
+    laplacian = inside * (c @ (g_aa + g_bb)) - 4 * (c @ (a * g_a + b * g_b)) - 2 * len(x) * (c @ g)
+    return -laplacian
+
+
+class StochasticPoisson(Condition):
+    """`−Δu = f` with a Laplacian estimated along `indices` random coordinates of each point."""
+
+    pair: Callable = eqx.field(static=True)
+    points: int = eqx.field(static=True, default=100)
+    weight: float = 1.0
+    indices: int = eqx.field(static=True, default=16)
+    sampling: Sampling = Sampling()
+
+    def draw(self, key, domain, count):
+        place, choice = jax.random.split(key)
+        x = self.sampling.points(place, domain, count)
+        chosen = jax.vmap(lambda key: sample_indices(key, domain.dimension, self.indices))(
+            jax.random.split(choice, count)
+        )
+        # The source is part of the point: it does not depend on the network, and one evaluation is enough.
+        return {"x": x, "indices": chosen, "source": jax.vmap(lambda x: source(x, self.pair))(x)}
+
+    def residual(self, setting):
+        return _residual
+
+
+def _residual(model, point):
+    # The network is (1 − ‖x‖²)φ; only Δφ is estimated.
+    laplacian = stochastic_ball_laplacian(model.network.network, point["x"], point["indices"])
+    return -laplacian - point["source"]
+
+
+def poisson100k(dimension: int = DIMENSION, two_body: str = "paper") -> Problem:
+    """`−Δu = f` in the unit ball, zero on its surface by construction.
+
+    `two_body="stde"` takes the solution of the work that introduced it. Points have a uniform direction
+    and a uniform radius, for training and for testing.
+    """
+    pairs = {"paper": pair_of_paper, "stde": pair_of_stde}
+    if two_body not in pairs:
+        raise ValueError(f"two_body={two_body!r} must be 'paper' or 'stde'")
+    pair = pairs[two_body]
+    return Problem(
+        name="poisson100k",
+        description=f"Poisson's equation in {dimension:,} dimensions",
+        domain=Ball(dimension, radial=True),
+        conditions={"interior": StochasticPoisson(pair)},
+        network=lambda key: VanishOnSphere(MLP((dimension, 128, 128, 128, 128, 1), key=key)),
+        reference=Reference(lambda x: exact(x, pair), points=20_000, quick=500),
+        presets={
+            "default": Preset(),
+            "paper": paper_preset({"interior": 100}, cap=1e3, line_search_points=5),
+        },
+    )

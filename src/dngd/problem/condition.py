@@ -1,0 +1,110 @@
+r"""What a solution must fulfil, and where: each condition becomes a term of the loss.
+
+A condition is written without the problem it belongs to; `residual(setting)` makes its residual, `draw` its
+points. Functions given by the user take coordinates and constants by name, one point at a time:
+`Dirichlet(lambda x, y: jnp.sin(x) * y)`.
+"""
+
+import abc
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PRNGKeyArray, PyTree
+
+from dngd.derivative import Equation
+from dngd.derivative.names import unknown
+from dngd.problem.domain import Domain
+from dngd.problem.model import Model
+from dngd.problem.region import Region
+from dngd.problem.sampling import Sampling
+
+Residual = Callable[[Model, PyTree], Array]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a condition needs to know about its problem."""
+
+    domain: Domain
+    fields: Mapping[str, int]
+    constants: Mapping[str, Array]
+    coefficients: Mapping[str, Array]
+
+    def outputs(self, fields: Iterable[str] | str | None) -> tuple[int, ...]:
+        """Positions of fields among the network's outputs; all for None."""
+        names = list(self.fields) if fields is None else [fields] if isinstance(fields, str) else list(fields)
+        starts = dict(zip(self.fields, np.cumsum([0, *self.fields.values()]).tolist(), strict=False))
+        for name in names:
+            if name not in self.fields:
+                raise ValueError(unknown("field", str(name), self.fields))
+        return tuple(starts[name] + i for name in names for i in range(self.fields[name]))
+
+    @property
+    def size(self) -> int:
+        return sum(self.fields.values())
+
+
+class Condition(eqx.Module):
+    """Something that a solution must fulfil at points of a region."""
+
+    points: eqx.AbstractVar[int]  # how many a step uses
+    weight: eqx.AbstractVar[float]  # of its term in the loss
+    sampling: eqx.AbstractVar[Sampling]
+
+    @abc.abstractmethod
+    def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> PyTree:
+        """`count` points."""
+
+    @abc.abstractmethod
+    def residual(self, setting: Setting) -> Residual:
+        """`residual(model, point)`, zero where the condition is fulfilled."""
+
+
+def region_of(domain: Domain, on: Region | Iterable[str] | str | None) -> Region:
+    """A region, or the faces that are named; all of the boundary for None."""
+    if isinstance(on, Region):
+        return on
+    return domain.boundary((on,) if isinstance(on, str) else on)
+
+
+class Operator(Condition):
+    """The equation, in the domain or on a part of its boundary.
+
+    **Arguments:**
+
+    - `equation`: a function of fields, coordinates, constants and coefficients, by name; returns the residual
+      or a tuple of residuals. See `dngd.Equation`.
+    - `points`: how many a step uses.
+    - `on`: faces by name, or a region; the whole domain if not given.
+    """
+
+    equation: Callable = eqx.field(static=True)
+    points: int = eqx.field(static=True, default=1000)
+    weight: float = 1.0
+    on: Region | tuple[str, ...] | str | None = None
+    sampling: Sampling = Sampling()
+
+    def draw(self, key, domain, count):
+        return self.sampling.points(key, domain if self.on is None else region_of(domain, self.on), count)
+
+    def residual(self, setting):
+        coordinates = setting.domain.coordinates
+        named = dict(setting.constants) | dict(setting.coefficients)
+        equation = Equation(
+            self.equation,
+            {name: len(positions) for name, positions in coordinates.groups},
+            setting.fields,
+            {name: jnp.shape(value) for name, value in named.items()},
+        )
+        return _EquationResidual(equation, dict(setting.constants))
+
+
+class _EquationResidual(eqx.Module):
+    equation: Equation
+    constants: dict[str, Array]
+
+    def __call__(self, model, point):
+        return self.equation(model.network, point, **self.constants, **model.coefficients)

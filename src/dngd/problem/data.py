@@ -1,0 +1,68 @@
+"""Observations."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from dngd.problem.condition import Condition
+from dngd.problem.prescribed import take
+from dngd.problem.sampling import Sampling
+
+
+class Data(Condition):
+    """Observed values at given points.
+
+    **Arguments:**
+
+    - `at`: `(N, d)` points, `values`: `(N,)` or `(N, fields)`.
+    - `points`: how many a step uses, drawn at random; all of them if not given.
+    """
+
+    at: Float[np.ndarray, "N d"]
+    values: Float[np.ndarray, "N k"]
+    points: int = eqx.field(static=True)
+    weight: float
+    fields: tuple[str, ...] | str | None = eqx.field(static=True)
+    sampling: Sampling
+
+    def __init__(self, at, values, *, points=None, weight=1.0, fields=None, sampling=None):
+        at, values = np.asarray(at, float), np.asarray(values, float)
+        at = at[None] if at.ndim == 1 else at
+        values = values.reshape(len(at), -1) if values.size and values.size % len(at) == 0 else values
+        if at.ndim != 2 or values.ndim != 2:
+            raise ValueError(f"Data: points of shape {at.shape} and values of shape {values.shape} do not match")
+        if not (np.isfinite(at).all() and np.isfinite(values).all()):
+            raise ValueError("Data: a point or value is not finite; remove missing observations first")
+        if points is not None and points > len(at):
+            raise ValueError(f"Data: points={points} exceeds the {len(at)} observations; lower it or leave it out")
+        self.at, self.values = at, values
+        self.points = len(at) if points is None else points
+        self.weight, self.fields = weight, fields
+        self.sampling = Sampling() if sampling is None else sampling
+
+    def draw(self, key, domain, count):
+        if self.at.shape[1] != domain.dimension:
+            raise ValueError(
+                f"Data: points have {self.at.shape[1]} coordinates, the domain {domain.dimension}: "
+                f"{', '.join(domain.coordinates.axes)}"
+            )
+        at, values = jnp.asarray(self.at), jnp.asarray(self.values)
+        if count < len(self.at):
+            chosen = jax.random.permutation(key, len(self.at))[:count]
+            at, values = at[chosen], values[chosen]
+        return {"at": at, "values": values}
+
+    def residual(self, setting):
+        outputs = setting.outputs(self.fields)
+        if self.values.shape[1] != len(outputs):
+            raise ValueError(f"Data: {self.values.shape[1]} values a point, but {len(outputs)} fields")
+        return _Observed(outputs)
+
+
+class _Observed(eqx.Module):
+    outputs: tuple[int, ...] = eqx.field(static=True)
+
+    def __call__(self, model, point):
+        return take(model(point["at"]), self.outputs) - point["values"]

@@ -1,0 +1,246 @@
+"""Domains: regions with named coordinates and a boundary."""
+
+import abc
+import functools
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from dngd.derivative.names import Coordinates, unknown
+from dngd.problem.by_name import call_by_name, check_arguments
+from dngd.problem.region import Faces, Region, Sphere, directions, first_accepted, no_normal
+
+ACCEPTANCE_TRIALS = 2**14
+"""Points drawn once to see which share of a box a mask keeps."""
+
+
+class Domain(Region):
+    """Where the equation holds."""
+
+    @property
+    @abc.abstractmethod
+    def coordinates(self) -> Coordinates:
+        """Names of a point's entries."""
+
+    @abc.abstractmethod
+    def boundary(self, faces: Iterable[str] | None) -> Region:
+        """The named part of the boundary; all of the spatial boundary for None."""
+
+    @abc.abstractmethod
+    def pair(self, coordinate: str) -> tuple[int, float, float]:
+        """Axis, low and high end of a coordinate whose two faces match each other."""
+
+    @abc.abstractmethod
+    def window(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Ends of a box that holds the domain, for figures."""
+
+    @property
+    def dimension(self) -> int:
+        return len(self.coordinates.axes)
+
+
+class Box(Domain):
+    """A product of intervals.
+
+    A name with several intervals is a group of coordinates: `Box(t=(0, 1), x=[(0, 1)] * 10)` has the
+    coordinates `t, x0, …, x9`, and `x` in an equation is the array of the last ten.
+
+    Faces are named `"x-"` (low), `"x+"` (high) and `"x"` (both); the initial slice is `"t-"`.
+
+    **Example:** `Box(t=(0, 1), x=(-1, 1))`
+    """
+
+    names: Coordinates = eqx.field(static=True)
+    low: tuple[float, ...] = eqx.field(static=True)
+    high: tuple[float, ...] = eqx.field(static=True)
+
+    def __init__(self, **intervals: Sequence):
+        if not intervals:
+            raise ValueError("Box() has no coordinates; name at least one, such as Box(x=(0, 1))")
+        sizes, ends = {}, []
+        for name, interval in intervals.items():
+            group = [interval] if _is_interval(interval) else list(_members(name, interval))
+            sizes[name] = len(group)
+            ends += [(name, low, high) for low, high in group]
+        for name, low, high in ends:
+            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                raise ValueError(f"Box: {name}=({low}, {high}) is not an interval; the low end comes first")
+        self.names = Coordinates.of(sizes)
+        self.low = tuple(float(low) for _, low, _ in ends)
+        self.high = tuple(float(high) for _, _, high in ends)
+
+    @property
+    def coordinates(self) -> Coordinates:
+        return self.names
+
+    @property
+    def unit_dimension(self) -> int:
+        return len(self.low)
+
+    def place(self, unit):
+        low, high = jnp.asarray(self.low, unit.dtype), jnp.asarray(self.high, unit.dtype)
+        return low + (high - low) * unit
+
+    def normal(self, point):
+        raise no_normal("the interior of a Box")
+
+    def boundary(self, faces=None) -> Faces:
+        names = [self.names.axes[axis] for axis in self.names.spatial] if faces is None else list(faces)
+        if not names:
+            raise ValueError("a boundary needs at least one face, such as 'x-'")
+        found = [face for name in names for face in self._faces(name)]
+        return Faces(self.low, self.high, tuple(dict.fromkeys(found)))
+
+    def _faces(self, name: str) -> list[tuple[int, int]]:
+        stem = name.rstrip("+-")
+        if stem not in self.names.names:
+            raise ValueError(
+                f"face {name!r}: " + unknown("coordinate", stem, self.names.names) + "; faces are named x-, x+ or x"
+            )
+        sides = {"": (0, 1), "-": (0,), "+": (1,)}.get(name[len(stem) :])
+        if sides is None:
+            raise ValueError(f"face {name!r} is not one of {stem!r}, {stem + '-'!r}, {stem + '+'!r}")
+        return [(axis, side) for axis in self.names.positions(stem) for side in sides]
+
+    def pair(self, coordinate):
+        axis = self.names.axis(coordinate)
+        return axis, self.low[axis], self.high[axis]
+
+    def window(self):
+        return self.low, self.high
+
+    def where(self, predicate: Callable) -> "Masked":
+        """The part of the box where `predicate` holds, a function of coordinates by name.
+
+        **Example:** a square with a round hole: `Box(x=(-1, 1), y=(-1, 1)).where(lambda x, y: x**2 + y**2 > 0.1)`
+        """
+        return Masked(self, predicate)
+
+
+def _is_interval(value) -> bool:
+    return len(value) == 2 and all(np.ndim(end) == 0 for end in value)
+
+
+def _members(name: str, intervals):
+    for interval in intervals:
+        if np.ndim(interval) != 1 or len(interval) != 2:
+            raise ValueError(f"Box: {name}={intervals!r} is neither an interval (low, high) nor a list of intervals")
+        yield interval
+
+
+class Masked(Domain):
+    """The part of a box where a condition holds. Made by `Box.where`.
+
+    Points are drawn in the box and kept where the condition holds: shapes stay static because enough are
+    drawn that a shortage is a matter of chance beyond six standard deviations (then points repeat).
+    """
+
+    box: Box
+    predicate: Callable = eqx.field(static=True)
+    share: float = eqx.field(static=True)
+
+    def __init__(self, box: Box, predicate: Callable):
+        check_arguments(predicate, box.coordinates.names, "the mask")
+        self.box, self.predicate = box, predicate
+        # A property of the domain, hence a fixed seed.
+        trials = box.place(jnp.asarray(np.random.default_rng(0).random((ACCEPTANCE_TRIALS, box.unit_dimension))))
+        self.share = float(jnp.mean(jax.vmap(self.holds)(trials)))
+        if self.share < 0.01:
+            raise ValueError(
+                f"the mask keeps {self.share:.2%} of the box; draw a tighter box around the domain, or pass points"
+            )
+
+    def holds(self, point: Float[Array, " d"]) -> Array:
+        return jnp.asarray(call_by_name(self.predicate, self.box.coordinates, point), bool)
+
+    @property
+    def coordinates(self) -> Coordinates:
+        return self.box.coordinates
+
+    @property
+    def unit_dimension(self) -> int:
+        return self.box.unit_dimension
+
+    def candidates(self, count: int) -> int:
+        """How many points of the box to draw for `count` of the domain."""
+        return math.ceil((count + 6 * math.sqrt(count) + 10) / self.share)
+
+    def place(self, unit):
+        """All points that the mask keeps come first in place of those that it drops."""
+        points = self.box.place(unit)
+        return first_accepted(points, jax.vmap(self.holds)(points), len(points))[0]
+
+    def normal(self, point):
+        raise no_normal("the interior of a masked box")
+
+    def boundary(self, faces=None):
+        if faces is None:
+            raise ValueError(
+                "the boundary of a masked box is not known; name faces of the box that the mask leaves whole "
+                "(on=('x-',)), or pass a dngd.Curve"
+            )
+        return self.box.boundary(faces)
+
+    def pair(self, coordinate):
+        raise ValueError(f"a periodic condition along {coordinate!r} needs two whole faces, and this box is masked")
+
+    def window(self):
+        return self.box.window()
+
+
+@functools.lru_cache
+def _group(name: str, size: int) -> Coordinates:
+    """A group of coordinates; 10⁵ names are made once."""
+    return Coordinates.of({name: size})
+
+
+class Ball(Domain):
+    """The ball `‖x‖ ≤ radius` with the coordinate group `name`.
+
+    `radial=False` fills it uniformly. `radial=True` takes a uniform direction times a uniform radius: in
+    very many dimensions uniform points all lie on the surface (STDE's convention for 10⁵ dimensions).
+    """
+
+    size: int = eqx.field(static=True)
+    radius: float = eqx.field(static=True)
+    name: str = eqx.field(static=True)
+    radial: bool = eqx.field(static=True)
+
+    def __init__(self, dimension: int, *, radius: float = 1.0, name: str = "x", radial: bool = False):
+        if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
+            raise ValueError(f"Ball: dimension={dimension!r} must be a positive whole number")
+        if not 0 < radius < math.inf:
+            raise ValueError(f"Ball: radius={radius!r} must be positive")
+        self.size, self.radius, self.name, self.radial = dimension, float(radius), name, radial
+
+    @property
+    def coordinates(self) -> Coordinates:
+        return _group(self.name, self.size)
+
+    @property
+    def unit_dimension(self) -> int:
+        return self.size + 1
+
+    def place(self, unit):
+        share = unit[:, :1]
+        return self.radius * (share if self.radial else share ** (1 / self.size)) * directions(unit[:, 1:])
+
+    def normal(self, point):
+        raise no_normal("the interior of a Ball")
+
+    def boundary(self, faces=None):
+        if faces is not None:
+            raise ValueError(f"a Ball has one boundary, not faces {tuple(faces)!r}; leave `on` out")
+        return Sphere(self.size, self.radius)
+
+    def pair(self, coordinate):
+        raise ValueError(f"a periodic condition along {coordinate!r} needs two opposite faces, and a Ball has none")
+
+    def window(self):
+        return (-self.radius,) * self.size, (self.radius,) * self.size
+

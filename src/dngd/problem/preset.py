@@ -1,0 +1,32 @@
+"""Named settings of a problem, as plain data: what is sampled, how a step is made, how long to train."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings that a run starts from; the trainer's configuration has the same names.
+
+    Damping rules: `gain_ratio` (`damping_level` is the first λ), `loss` (its cap), `constant`, `decay`.
+    Line searches: `grid`, `backtracking`, `none`.
+    """
+
+    points: Mapping[str, int] = field(default_factory=dict)
+    method: str = "auto"
+    damping: str = "gain_ratio"
+    damping_level: float | None = None
+    line_search: str = "backtracking"
+    line_search_points: int = 31
+    momentum: float = 0.0
+    rank: int | None = None
+    tolerance: float | None = None
+    iterations: int | None = None
+    seconds: float = 60.0
+    note: str = ""
+
+
+def paper_preset(points: Mapping[str, int], cap: float, method: str = "dense+ga", **settings) -> Preset:
+    """The paper's way: `λ = min(loss, cap)`, 31-point grid search, 3000 s (its appendix)."""
+    chosen = {"damping": "loss", "damping_level": cap, "line_search": "grid", "seconds": 3000.0} | settings
+    return Preset(points=points, method=method, **chosen)

@@ -1,0 +1,220 @@
+"""`Problem`: a domain, fields, conditions and what is known about the solution."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from dngd.derivative.names import sized, unknown
+from dngd.network import MLP
+from dngd.problem.accuracy import Errors, Evaluator, Reference, predict
+from dngd.problem.condition import Condition, Setting
+from dngd.problem.domain import Domain
+from dngd.problem.model import Model
+from dngd.problem.preset import Preset
+from dngd.problem.stage import Stage
+from dngd.problem.term import Term
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Problem:
+    """What is to be solved.
+
+    **Arguments:**
+
+    - `domain`: `dngd.Box`, `dngd.Ball`, or `Box(…).where(…)`.
+    - `conditions`: by name: the equation (`dngd.Operator`), boundary and initial conditions, data.
+    - `fields`: names of the unknown functions, or a mapping from names to sizes for vector fields.
+    - `network`: `key -> network`, a callable of one point; an MLP with four hidden layers of 50 if not given.
+    - `constants`: numbers that conditions may take by name, and that stages may change.
+    - `coefficients`: unknown numbers of the equation with their first guesses, found along with the solution.
+    - `reference`: the true solution if it is known: a function by name, or a `dngd.Reference`.
+    - `stages`: easier versions to train on first.
+    - `presets`: named settings; `default` and `paper` in the catalogue.
+
+    **Example:**
+
+    ```python
+    problem = dngd.Problem(
+        domain=dngd.Box(t=(0, 1), x=(0, 1)),
+        conditions={
+            "heat": dngd.Operator(lambda u: u.t - 0.1 * u.xx),
+            "ends": dngd.Dirichlet(0.0),
+            "start": dngd.Initial(lambda x: jnp.sin(jnp.pi * x)),
+        },
+    )
+    ```
+    """
+
+    domain: Domain
+    conditions: Mapping[str, Condition]
+    fields: Mapping[str, int] | Iterable[str] = ("u",)
+    network: Callable[[PRNGKeyArray], Callable] | None = None
+    constants: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    coefficients: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    reference: Reference | Callable | None = None
+    stages: tuple[Stage, ...] = ()
+    presets: Mapping[str, Preset] = dataclasses.field(default_factory=dict)
+    name: str = "problem"
+    description: str = ""
+    hidden: tuple[int, ...] = (50, 50, 50, 50)
+    _evaluators: dict[str, Evaluator] = dataclasses.field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self):
+        if not isinstance(self.domain, Domain):
+            raise TypeError(f"domain={self.domain!r} is not a domain; pass dngd.Box(x=(0, 1)) or dngd.Ball(3)")
+        object.__setattr__(self, "fields", sized(self.fields, "field"))
+        if not isinstance(self.conditions, Mapping) or not self.conditions:
+            raise ValueError("conditions must be a mapping from names to conditions, at least the equation")
+        for name, condition in self.conditions.items():
+            _check_condition(name, condition)
+        _check_distinct(
+            coordinate=self.domain.coordinates.names,
+            field=self.fields,
+            constant=self.constants,
+            coefficient=self.coefficients,
+        )
+        for stage in self.stages:
+            for name in stage.constants:
+                if name not in self.constants:
+                    raise ValueError(f"Stage {stage.name!r}: " + unknown("constant", name, self.constants or ["none"]))
+        for preset_name, preset in self.presets.items():
+            for name in preset.points:
+                if name not in self.conditions:
+                    raise ValueError(f"preset {preset_name!r}: " + unknown("condition", name, self.conditions))
+        self.terms()  # finds misspelt names now rather than when training starts
+        _ = self.evaluator
+
+    @property
+    def output_names(self) -> list[str]:
+        """One name for each output of the network."""
+        return [
+            name if size == 1 else f"{name}{i}" for name, size in self.fields.items() for i in range(size)
+        ]
+
+    def setting(self, constants: Mapping[str, float] | None = None) -> Setting:
+        """What conditions need to know; `constants` replace the problem's."""
+        values = dict(self.constants) | dict(constants or {})
+        return Setting(self.domain, self.fields, _arrays(values), _arrays(self.coefficients))
+
+    def init(self, key: PRNGKeyArray) -> Model:
+        """A new network, and the coefficients' first guesses."""
+        if self.network is None:
+            network = MLP((self.domain.dimension, *self.hidden, sum(self.fields.values())), key=key)
+        else:
+            network = self.network(key)
+        shape = jax.eval_shape(network, jax.ShapeDtypeStruct((self.domain.dimension,), jnp.result_type(float))).shape
+        size = sum(self.fields.values())
+        if shape != (size,) and not (size == 1 and shape == ()):
+            raise ValueError(
+                f"the network returns shape {shape} for a point of {self.domain.dimension} coordinates, but the "
+                f"fields {', '.join(self.fields)} need ({size},)"
+            )
+        return Model(network, _arrays(self.coefficients))
+
+    def terms(
+        self, constants: Mapping[str, float] | None = None, weights: Mapping[str, Any] | None = None
+    ) -> tuple[Term, ...]:
+        """One term for each condition."""
+        setting = self.setting(constants)
+        terms = []
+        for name, condition in self.conditions.items():
+            try:
+                residual = condition.residual(setting)
+            except (ValueError, TypeError, AttributeError) as error:
+                raise type(error)(f"condition {name!r}: {error}") from error
+            weight = condition.weight if weights is None else weights[name]
+            terms.append(Term(name, residual, weight))
+        return tuple(terms)
+
+    def sample(self, key: PRNGKeyArray, step: int | Array = 0) -> dict[str, Any]:
+        """The points of a step, for every condition; adaptive ones as if the residual were constant."""
+        return {name: self.draw(name, key, step, condition.points) for name, condition in self.conditions.items()}
+
+    def draw(self, name: str, key: PRNGKeyArray, step: int | Array, count: int) -> Any:
+        """`count` points of one condition; the same for steps of the same draw."""
+        condition = self.conditions[name]
+        place = list(self.conditions).index(name)
+        drawn = jax.random.fold_in(jax.random.fold_in(key, place), condition.sampling.draw_number(step))
+        try:
+            return condition.draw(drawn, self.domain, count)
+        except ValueError as error:
+            raise ValueError(f"condition {name!r}: {error}") from error
+
+    @property
+    def evaluator(self) -> Evaluator | None:
+        """Measures errors; None without a reference."""
+        if self.reference is None:
+            return None
+        # One for each precision: it holds constants and true values as arrays.
+        precision = jnp.result_type(float).name
+        if precision not in self._evaluators:
+            self._evaluators[precision] = self._make_evaluator()
+        return self._evaluators[precision]
+
+    def _make_evaluator(self) -> Evaluator:
+        reference = self.reference if isinstance(self.reference, Reference) else Reference(self.reference)
+        try:
+            return Evaluator(reference, self.setting())
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"reference: {error}") from error
+
+    def errors(self, model: Model, quick: bool = False) -> Errors:
+        """Relative errors on the test points."""
+        if self.evaluator is None:
+            raise ValueError(f"problem {self.name!r} has no reference; give it one to measure errors")
+        return self.evaluator.errors(model, quick)
+
+    def predict(self, model: Model, points: Float[Array, "N d"] | Float[np.ndarray, "N d"]) -> np.ndarray:
+        """The fields at points: `(N, fields)`."""
+        points = jnp.asarray(points, jnp.result_type(float))
+        if points.ndim != 2 or points.shape[1] != self.domain.dimension:
+            raise ValueError(
+                f"points of shape {points.shape} do not have the coordinates {', '.join(self.domain.coordinates.axes)}:"
+                f" pass an array of shape (N, {self.domain.dimension})"
+            )
+        return np.asarray(predict(model, points))
+
+    def with_points(self, counts: Mapping[str, int]) -> "Problem":
+        """The same problem with other numbers of points."""
+        conditions = dict(self.conditions)
+        for name, count in counts.items():
+            if name not in conditions:
+                raise ValueError("points: " + unknown("condition", name, conditions))
+            conditions[name] = dataclasses.replace(conditions[name], points=count)
+        return dataclasses.replace(self, conditions=conditions)
+
+
+def _check_condition(name: str, condition: Condition) -> None:
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"the condition name {name!r} must be a non-empty string")
+    if not isinstance(condition, Condition):
+        raise TypeError(
+            f"condition {name!r} is {condition!r}; pass dngd.Operator, Dirichlet, Neumann, Robin, Periodic, Initial or Data"
+        )
+    count = condition.points
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise ValueError(f"condition {name!r}: points={count!r} must be a positive whole number, or leave it out")
+    Term(name, lambda params, point: point, condition.weight)  # checks the weight
+
+
+def _check_distinct(**kinds: Iterable[str]) -> None:
+    seen: dict[str, str] = {}
+    for kind, names in kinds.items():
+        for name in names:
+            if name in seen:
+                raise ValueError(f"{name!r} is both a {seen[name]} and a {kind}; rename one")
+            seen[name] = kind
+
+
+def _arrays(values: Mapping[str, float]) -> dict[str, Array]:
+    arrays = {name: jnp.asarray(value, float) for name, value in values.items()}
+    for name, array in arrays.items():
+        if not isinstance(array, jax.core.Tracer) and not np.isfinite(array).all():
+            raise ValueError(f"{name}={values[name]!r} is not finite")
+    return arrays
+

@@ -1,0 +1,134 @@
+"""Where points lie: regions that can be filled with points of any distribution on the unit cube."""
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+
+class Region(eqx.Module):
+    """A set of points, as the image of the unit cube."""
+
+    @property
+    @abc.abstractmethod
+    def unit_dimension(self) -> int:
+        """Of the cube."""
+
+    @abc.abstractmethod
+    def place(self, unit: Float[Array, "N k"]) -> Float[Array, "N d"]:
+        """Points of the region from points of the cube; uniform ones from uniform ones."""
+
+    @abc.abstractmethod
+    def normal(self, point: Float[Array, " d"]) -> Float[Array, " d"]:
+        """The outward unit normal at a point of a boundary."""
+
+
+def no_normal(what: str) -> ValueError:
+    return ValueError(f"{what} has no outward normal; give Neumann and Robin conditions the faces of a domain")
+
+
+class Faces(Region):
+    """Faces of a box, filled in proportion to their areas.
+
+    Each face is a pair of an axis and a side (0 low, 1 high).
+    """
+
+    low: tuple[float, ...] = eqx.field(static=True)
+    high: tuple[float, ...] = eqx.field(static=True)
+    faces: tuple[tuple[int, int], ...] = eqx.field(static=True)
+
+    @property
+    def unit_dimension(self) -> int:
+        return len(self.low)
+
+    def place(self, unit):
+        low, high = np.asarray(self.low), np.asarray(self.high)
+        axes, sides = np.asarray(self.faces).T
+        # The area of a face is the box's volume over the length that it lacks.
+        shares = 1 / (high - low)[axes]
+        ends = jnp.asarray(np.cumsum(shares)[:-1] / shares.sum(), unit.dtype)
+        chosen = jnp.searchsorted(ends, unit[:, 0], side="right")
+        axis, side = jnp.asarray(axes)[chosen], jnp.asarray(sides)[chosen]
+        # The first entry chose the face; the others fill it, the one of the face's axis being displaced by it.
+        rest = unit[:, 1:]
+        position = jnp.arange(len(low))[None, :]
+        source = jnp.clip(jnp.where(position > axis[:, None], position - 1, position), 0, max(len(low) - 2, 0))
+        along = jnp.take_along_axis(rest, source, axis=1) if len(low) > 1 else jnp.zeros_like(unit)
+        inside = jnp.asarray(low, unit.dtype) + jnp.asarray(high - low, unit.dtype) * along
+        bound = jnp.where(side == 1, jnp.asarray(high, unit.dtype)[axis], jnp.asarray(low, unit.dtype)[axis])
+        return jnp.where(position == axis[:, None], bound[:, None], inside)
+
+    def normal(self, point):
+        bounds = jnp.stack([jnp.asarray(self.low, point.dtype), jnp.asarray(self.high, point.dtype)])
+        axes, sides = np.asarray(self.faces).T
+        nearest = jnp.argmin(jnp.abs(point[axes] - bounds[sides, axes]))
+        direction = jnp.asarray(2.0 * sides - 1, point.dtype)[nearest]
+        return jnp.where(jnp.arange(len(self.low)) == jnp.asarray(axes)[nearest], direction, 0.0)
+
+
+class Sphere(Region):
+    """The surface of a ball."""
+
+    dimension: int = eqx.field(static=True)
+    radius: float = eqx.field(static=True)
+
+    @property
+    def unit_dimension(self) -> int:
+        return self.dimension
+
+    def place(self, unit):
+        return self.radius * directions(unit)
+
+    def normal(self, point):
+        return point / jnp.linalg.norm(point)
+
+
+class Curve(Region):
+    """The image of a function of `unit_dimension` numbers in [0, 1]: a curve, a surface, any shape of yours.
+
+    **Arguments:**
+
+    - `function`: `(k,) -> (d,)`; uniform points come out uniform if it stretches evenly.
+    - `dimension`: `k`, one for a curve.
+    - `outward`: the unit normal as a function of a point `(d,)`, if Neumann or Robin conditions need it.
+
+    **Example:** a circle: `Curve(lambda s: jnp.array([jnp.cos(2*jnp.pi*s[0]), jnp.sin(2*jnp.pi*s[0])]))`
+    """
+
+    function: Callable = eqx.field(static=True)
+    dimension: int = eqx.field(static=True, default=1)
+    outward: Callable | None = eqx.field(static=True, default=None)
+
+    @property
+    def unit_dimension(self) -> int:
+        return self.dimension
+
+    def place(self, unit):
+        return jax.vmap(self.function)(unit)
+
+    def normal(self, point):
+        if self.outward is None:
+            raise no_normal("a Curve without `outward`")
+        return self.outward(point)
+
+
+def directions(unit: Float[Array, "N d"]) -> Float[Array, "N d"]:
+    """Uniform directions from uniform points of the cube, by way of the normal distribution."""
+    tiny = jnp.finfo(unit.dtype).eps
+    normal = jax.scipy.special.ndtri(jnp.clip(unit, tiny, 1 - tiny))
+    return normal / jnp.linalg.norm(normal, axis=1, keepdims=True)
+
+
+def first_accepted(
+    points: Float[Array, "M d"], accepted: Bool[Array, " M"], count: int
+) -> tuple[Float[Array, "N d"], Any]:
+    """The first `count` accepted points, and how many there were; too few are used again in turn."""
+    found = jnp.sum(accepted)
+    order = jnp.argsort(~accepted, stable=True)
+    chosen = order[jnp.arange(count) % jnp.maximum(found, 1)]
+    return points[chosen], found

@@ -1,0 +1,127 @@
+r"""How a region is filled with points, and how often anew.
+
+Points are drawn on the unit cube and then placed in the region. Shapes are static and everything but the
+choice of base points runs inside `jit`.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Literal, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+from scipy.stats import qmc
+
+from dngd.derivative.names import unknown
+from dngd.problem.domain import Masked
+from dngd.problem.region import Region
+
+Method = Literal["uniform", "latin_hypercube", "sobol"]
+
+
+class Adaptive(eqx.Module):
+    r"""Residual-adaptive distribution: candidates are kept with probability ∝ `|r|^power / mean(|r|^power) + floor`.
+
+    **Arguments:**
+
+    - `candidates`: how many points are tried for each one kept.
+    - `power`, `floor`: large power and small floor concentrate the points.
+
+    **Reference:** C. Wu et al., *A comprehensive study of non-adaptive and residual-based adaptive sampling
+    for physics-informed neural networks*, CMAME 403 (2023).
+    """
+
+    candidates: int = eqx.field(static=True, default=10)
+    power: float = eqx.field(static=True, default=1.0)
+    floor: float = eqx.field(static=True, default=1.0)
+
+    def __check_init__(self):
+        if isinstance(self.candidates, bool) or not isinstance(self.candidates, int) or self.candidates < 2:
+            raise ValueError(f"Adaptive: candidates={self.candidates!r} must be a whole number of at least 2")
+        for name in ("power", "floor"):
+            value = getattr(self, name)
+            if not 0 <= value < math.inf:
+                raise ValueError(f"Adaptive: {name}={value!r} must be finite and not negative")
+        if self.power == 0:
+            raise ValueError("Adaptive: power=0 ignores the residual; leave `adaptive` out instead")
+
+    def choose(
+        self, key: PRNGKeyArray, points: Float[Array, "M d"], residual: Float[Array, " M"], count: int
+    ) -> Float[Array, "N d"]:
+        """`count` of the points, without replacement (the largest of randomly perturbed log-probabilities)."""
+        size = residual**self.power
+        size = jnp.where(jnp.isfinite(size), size, 0.0)
+        mean = jnp.mean(size)
+        share = jnp.where(mean > 0, size / jnp.where(mean > 0, mean, 1.0), 1.0) + self.floor
+        perturbed = jnp.log(share) + jax.random.gumbel(key, share.shape, share.dtype)
+        return points[jax.lax.top_k(perturbed, count)[1]]
+
+
+class Sampling(eqx.Module):
+    """How points are drawn.
+
+    **Arguments:**
+
+    - `method`: `"uniform"`, `"latin_hypercube"` or `"sobol"` (scrambled, shifted at random each time).
+    - `every`: steps between draws; `None` keeps the first points for ever.
+    - `adaptive`: follow the residual, see `Adaptive`.
+    """
+
+    method: Method = eqx.field(static=True, default="uniform")
+    every: int | None = eqx.field(static=True, default=1)
+    adaptive: Adaptive | None = None
+
+    def __check_init__(self):
+        if self.method not in get_args(Method):
+            raise ValueError(unknown("sampling method", str(self.method), get_args(Method)))
+        every = self.every
+        if every is not None and (isinstance(every, bool) or not isinstance(every, int) or every < 1):
+            raise ValueError(f"Sampling: every={every!r} must be a positive number of steps, or None for fixed points")
+
+    def draw_number(self, step: int | Array) -> int | Array:
+        """The number of the draw that a step uses."""
+        return 0 * step if self.every is None else step // self.every
+
+    def points(self, key: PRNGKeyArray, region: Region, count: int) -> Float[Array, "N d"]:
+        """`count` points of the region."""
+        tried = region.candidates(count) if isinstance(region, Masked) else count
+        return region.place(unit_points(self.method, key, tried, region.unit_dimension))[:count]
+
+
+def unit_points(method: Method, key: PRNGKeyArray, count: int, dimension: int) -> Float[Array, "N k"]:
+    """Points of the unit cube."""
+    return METHODS[method](key, count, dimension)
+
+
+def _uniform(key, count, dimension):
+    return jax.random.uniform(key, (count, dimension))
+
+
+def _latin_hypercube(key, count, dimension):
+    """One point in each of `count` slices along every axis."""
+    within, order = jax.random.split(key)
+    slices = jnp.argsort(jax.random.uniform(order, (count, dimension)), axis=0)
+    return (slices + jax.random.uniform(within, (count, dimension))) / count
+
+
+def _sobol(key, count, dimension):
+    """A fixed scrambled Sobol set, shifted at random modulo one (Cranley and Patterson 1976)."""
+    shift = jax.random.uniform(key, (dimension,))
+    return (jnp.asarray(_sobol_base(count, dimension)) + shift) % 1.0
+
+
+@functools.lru_cache(maxsize=32)
+def _sobol_base(count: int, dimension: int) -> np.ndarray:
+    if dimension > qmc.Sobol.MAXDIM:
+        raise ValueError(f"Sobol points exist in up to {qmc.Sobol.MAXDIM} dimensions, not {dimension}; use 'uniform'")
+    # The power of two above, cut off: shorter prefixes of a Sobol sequence are still well spread.
+    return qmc.Sobol(dimension, scramble=True, rng=np.random.default_rng(0)).random_base2(
+        math.ceil(math.log2(max(count, 2)))
+    )[:count]
+
+
+METHODS: dict[str, Callable] = {"uniform": _uniform, "latin_hypercube": _latin_hypercube, "sobol": _sobol}

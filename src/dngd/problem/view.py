@@ -1,0 +1,65 @@
+"""A look at the solution: its fields on a line or in a plane."""
+
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+
+from dngd.problem.problem import Problem
+
+VIEW_SIZES = {1: (401,), 2: (161, 161)}
+
+
+@dataclass(frozen=True)
+class View:
+    """Fields on a grid of one or two coordinates; `note` says where the other coordinates were held."""
+
+    axis_names: tuple[str, ...]
+    field_names: tuple[str, ...]
+    axes: tuple[np.ndarray, ...]
+    prediction: np.ndarray  # (n0, n1, fields)
+    reference: np.ndarray | None
+    note: str
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """As stored in a run directory."""
+        stored = {f"axis_{i}": axis for i, axis in enumerate(self.axes)}
+        stored |= {"axis_names": np.array(self.axis_names), "field_names": np.array(self.field_names)}
+        stored |= {"prediction": self.prediction, "note": np.array(self.note)}
+        return stored if self.reference is None else stored | {"reference": self.reference}
+
+
+def view(problem: Problem, model, sizes: tuple[int, ...] | None = None) -> View:
+    """The solution on the plane of the first two coordinates, the others held in the middle of the domain."""
+    coordinates = problem.domain.coordinates
+    shown = min(2, problem.domain.dimension)
+    sizes = VIEW_SIZES[shown] if sizes is None else sizes
+    if len(sizes) != shown:
+        raise ValueError(f"sizes={sizes!r}: this problem is viewed along {shown} of its coordinates")
+    low, high = (np.asarray(end) for end in problem.domain.window())
+    axes = tuple(np.linspace(low[i], high[i], sizes[i]) for i in range(shown))
+    plane = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=-1)
+    points = np.broadcast_to((low + high) / 2, (len(plane), len(low))) if len(low) > shown else np.empty((len(plane), shown))
+    chunk = max(1, 2**25 // len(low))
+    found, truth = [], []
+    for start in range(0, len(plane), chunk):
+        part = np.array(points[start : start + chunk])
+        part[:, :shown] = plane[start : start + chunk]
+        found.append(problem.predict(model, part))
+        if problem.evaluator is not None:
+            truth.append(np.asarray(problem.evaluator.exact(jax.numpy.asarray(part)), float))
+    shape = (*sizes, -1)
+    rest = coordinates.axes[shown:]
+    held = {float(value) for value in ((low + high) / 2)[shown:]}
+    note = ""
+    if rest:
+        where = f"{rest[0]} … {rest[-1]}" if len(rest) > 1 else rest[0]
+        note = f"slice at {where} = {held.pop():g}" if len(held) == 1 else f"slice at the middle of {where}"
+    return View(
+        coordinates.axes[:shown],
+        tuple(problem.output_names),
+        axes,
+        np.concatenate(found).reshape(shape),
+        np.concatenate(truth).reshape(shape) if truth else None,
+        note,
+    )
