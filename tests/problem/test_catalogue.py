@@ -30,7 +30,9 @@ def count(tree):
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_networks_have_the_papers_size(name):
     shapes = eqx.filter_eval_shape(CATALOGUE[name]().init, jax.random.key(0))
-    assert sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(shapes) if hasattr(leaf, "shape")) == PARAMETERS[name]
+    assert (
+        sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(shapes) if hasattr(leaf, "shape")) == PARAMETERS[name]
+    )
 
 
 def exact_model(problem):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
@@ -34,10 +35,18 @@ def from_flax(module: Any, dimension: int, key: PRNGKeyArray | None = None) -> C
         raise ImportError("from_flax needs Flax: pip install flax") from error
     if isinstance(module, linen.Module):
         if key is None:
-            raise ValueError("a linen module is initialised with a key: from_flax(module, dimension, jax.random.key(0))")
-        return _Applied(module.init(key, jnp.zeros(dimension)), module.apply)
+            raise ValueError(
+                "a linen module is initialised with a key: from_flax(module, dimension, jax.random.key(0))"
+            )
+        return _Applied(_in_working_precision(module.init(key, jnp.zeros(dimension))), module.apply)
     if isinstance(module, nnx.Module):
         graph, trained, rest = nnx.split(module, nnx.Param, ...)
-        return _Applied(trained, lambda variables, x: nnx.merge(graph, variables, rest)(x))
+        return _Applied(_in_working_precision(trained), lambda variables, x: nnx.merge(graph, variables, rest)(x))
     raise TypeError(f"{type(module).__name__} is neither a flax.linen nor a flax.nnx module")
 
+
+def _in_working_precision(variables: PyTree) -> PyTree:
+    """Flax makes parameters in float32, also where JAX works in float64."""
+    return jax.tree.map(
+        lambda leaf: jnp.asarray(leaf, float) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf, variables
+    )

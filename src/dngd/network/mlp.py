@@ -48,7 +48,8 @@ class MLP(eqx.Module):
         draw = jax.nn.initializers.glorot_normal(in_axis=-1, out_axis=-2)
         keys = jax.random.split(key, len(sizes) - 1)
         self.weights = [
-            scale * draw(key, (after, before), float) for key, (before, after) in zip(keys, pairwise(sizes), strict=True)
+            scale * draw(key, (after, before), float)
+            for key, (before, after) in zip(keys, pairwise(sizes), strict=True)
         ]
         self.biases = [jnp.zeros(size) for size in sizes[1:]]
         self.activation = activation

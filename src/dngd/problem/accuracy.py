@@ -156,4 +156,3 @@ def _exact(prescribed: Prescribed, points: Float[Array, "N d"]) -> Float[Array, 
 @functools.partial(jax.jit, static_argnums=(0, 2))
 def _test_points(domain, key: PRNGKeyArray, count: int) -> Float[Array, "N d"]:
     return Sampling().points(key, domain, count)
-

@@ -243,4 +243,3 @@ class Ball(Domain):
 
     def window(self):
         return (-self.radius,) * self.size, (self.radius,) * self.size
-

@@ -92,9 +92,7 @@ class Problem:
     @property
     def output_names(self) -> list[str]:
         """One name for each output of the network."""
-        return [
-            name if size == 1 else f"{name}{i}" for name, size in self.fields.items() for i in range(size)
-        ]
+        return [name if size == 1 else f"{name}{i}" for name, size in self.fields.items() for i in range(size)]
 
     def setting(self, constants: Mapping[str, float] | None = None) -> Setting:
         """What conditions need to know; `constants` replace the problem's."""
@@ -163,13 +161,13 @@ class Problem:
         except (ValueError, TypeError) as error:
             raise type(error)(f"reference: {error}") from error
 
-    def errors(self, model: Model, quick: bool = False) -> Errors:
+    def errors(self, model: Callable, quick: bool = False) -> Errors:
         """Relative errors on the test points."""
         if self.evaluator is None:
             raise ValueError(f"problem {self.name!r} has no reference; give it one to measure errors")
         return self.evaluator.errors(model, quick)
 
-    def predict(self, model: Model, points: Float[Array, "N d"] | Float[np.ndarray, "N d"]) -> np.ndarray:
+    def predict(self, model: Callable, points: Float[Array, "N d"] | Float[np.ndarray, "N d"]) -> np.ndarray:
         """The fields at points: `(N, fields)`."""
         points = jnp.asarray(points, jnp.result_type(float))
         if points.ndim != 2 or points.shape[1] != self.domain.dimension:
@@ -194,7 +192,8 @@ def _check_condition(name: str, condition: Condition) -> None:
         raise TypeError(f"the condition name {name!r} must be a non-empty string")
     if not isinstance(condition, Condition):
         raise TypeError(
-            f"condition {name!r} is {condition!r}; pass dngd.Operator, Dirichlet, Neumann, Robin, Periodic, Initial or Data"
+            f"condition {name!r} is {condition!r}; pass dngd.Operator, Dirichlet, Neumann, Robin, Periodic, Initial "
+            "or Data"
         )
     count = condition.points
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
@@ -217,4 +216,3 @@ def _arrays(values: Mapping[str, float]) -> dict[str, Array]:
         if not isinstance(array, jax.core.Tracer) and not np.isfinite(array).all():
             raise ValueError(f"{name}={values[name]!r} is not finite")
     return arrays
-

@@ -39,7 +39,9 @@ def view(problem: Problem, model, sizes: tuple[int, ...] | None = None) -> View:
     low, high = (np.asarray(end) for end in problem.domain.window())
     axes = tuple(np.linspace(low[i], high[i], sizes[i]) for i in range(shown))
     plane = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=-1)
-    points = np.broadcast_to((low + high) / 2, (len(plane), len(low))) if len(low) > shown else np.empty((len(plane), shown))
+    points = (
+        np.broadcast_to((low + high) / 2, (len(plane), len(low))) if len(low) > shown else np.empty((len(plane), shown))
+    )
     chunk = max(1, 2**25 // len(low))
     found, truth = [], []
     for start in range(0, len(plane), chunk):

@@ -58,9 +58,7 @@ def cavity() -> Problem:
         reference=Reference(
             reference, batched=True, points=10_000, fields=("u", "v"), centred=("p",), inside=away_from_corners
         ),
-        stages=tuple(
-            Stage(f"Re = {reynolds}", {"viscosity": 1 / reynolds}, steps=50) for reynolds in (100, 400, 1000)
-        ),
+        stages=tuple(Stage(f"Re = {reynolds}", {"viscosity": 1 / reynolds}, steps=50) for reynolds in (100, 400, 1000)),
         presets={
             "default": Preset(),
             "paper": paper_preset(

@@ -1,0 +1,93 @@
+"""Error against time: of one run as it was measured, of a group of runs as median and quartiles."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from dngd.report.run import Run
+
+LABELS = {"rel_l2": "relative L² error", "loss": "loss ½‖r‖²"}
+
+
+@dataclass(frozen=True)
+class Band:
+    """Quartiles over runs at common times; between two times the value is the one at the earlier."""
+
+    times: Float[np.ndarray, " k"]
+    lower: Float[np.ndarray, " k"]
+    median: Float[np.ndarray, " k"]
+    upper: Float[np.ndarray, " k"]
+
+
+def quantity(runs: Sequence[Run]) -> str:
+    """What to plot for a set of runs of one problem: the error, or the loss if no error is known."""
+    return "rel_l2" if any(np.isfinite(run.column("rel_l2")).any() for run in runs) else "loss"
+
+
+def measured(run: Run, name: str) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+    """Seconds and values of the rows in which `name` is known."""
+    seconds, values = run.column("seconds"), run.column(name)
+    known = np.isfinite(seconds) & np.isfinite(values)
+    return seconds[known], values[known]
+
+
+def best_so_far(
+    times: Float[np.ndarray, " k"], seconds: Float[np.ndarray, " j"], values: Float[np.ndarray, " j"]
+) -> Float[np.ndarray, " k"]:
+    """The smallest value measured up to each time; infinite before the first measurement."""
+    order = np.argsort(seconds, kind="stable")
+    best = np.concatenate([[np.inf], np.minimum.accumulate(values[order])])
+    return best[np.searchsorted(seconds[order], times, side="right")]
+
+
+def band(runs: Sequence[Run], name: str, most: int = 600) -> Band:
+    """Quartiles of the best value so far, at the times at which any of the runs was measured or ended.
+
+    A run that failed before its first measurement counts as infinite; one that is still going and has none yet does
+    not count. A run that ended keeps its last value.
+    """
+    curves = [(run, *measured(run, name)) for run in runs]
+    curves = [(seconds, values) for run, seconds, values in curves if seconds.size or run.failed]
+    ends = [np.nanmax(run.column("seconds"), initial=0.0) for run in runs if run.history]
+    times = np.unique(np.concatenate([np.zeros(0), *(seconds for seconds, _ in curves), ends]))
+    times = times[thin(times.size, np.zeros(0, int), most)]
+    values = np.stack([best_so_far(times, *curve) for curve in curves] or [np.full(times.size, np.inf)])
+    lower, median, upper = quartiles(values)
+    return Band(times, lower, median, upper)
+
+
+def quartiles(values: Float[np.ndarray, "runs *rest"]) -> Float[np.ndarray, "3 *rest"]:
+    """Quartiles over the first axis, linear between neighbours; infinite entries stay at the top of the order.
+
+    (`numpy.quantile` makes NaN of two infinite neighbours.)
+    """
+    ordered = np.sort(values, axis=0)
+    result = []
+    for fraction in (0.25, 0.5, 0.75):
+        position = fraction * (len(ordered) - 1)
+        low, weight = int(position), position - int(position)
+        if weight == 0:
+            result.append(ordered[low])
+        else:
+            high = ordered[low + 1]
+            finite = np.where(np.isfinite(high), high, 0.0)
+            below = np.where(np.isfinite(high), ordered[low], 0.0)
+            result.append(np.where(np.isfinite(high), below + weight * (finite - below), np.inf))
+    return np.stack(result)
+
+
+def thin(rows: int, keep: Int[np.ndarray, " k"], most: int = 600) -> Int[np.ndarray, " j"]:
+    """At most `most` of `rows` indices: first and last, those in `keep`, the rest half evenly spaced and half
+    geometrically, because time may be read on a linear or on a logarithmic axis."""
+    if rows <= most:
+        return np.arange(rows)
+    ends = np.array([0, rows - 1])
+    keep = np.union1d(keep, ends)
+    if keep.size >= most:
+        return keep[np.linspace(0, keep.size - 1, most).round().astype(int)]
+    spare = most - keep.size
+    even = np.linspace(0, rows - 1, spare - spare // 2)
+    geometric = np.geomspace(1, rows, spare // 2) - 1
+    return np.union1d(keep, np.concatenate([even, geometric]).round().astype(int))

@@ -1,0 +1,152 @@
+"""The solution of a run on a grid, and the views of it that one wants to look at."""
+
+import zipfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+
+class RunError(ValueError):
+    """Something in a run directory is missing or damaged; the message names the file, the reason and the remedy."""
+
+
+@dataclass(frozen=True)
+class View:
+    """One quantity to look at, on a line (n0,) or in a plane (n0, n1).
+
+    `vector` and `reference_vector` are the velocity (n0, n1, 2) behind a speed, for streamlines. `error` is the
+    pointwise distance to the reference: for a speed the length of the velocity's error, not the error of the length.
+    """
+
+    title: str
+    prediction: Float[np.ndarray, "..."]
+    reference: Float[np.ndarray, "..."] | None
+    error: Float[np.ndarray, "..."] | None
+    vector: Float[np.ndarray, "n0 n1 2"] | None = None
+    reference_vector: Float[np.ndarray, "n0 n1 2"] | None = None
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Prediction, and reference where there is one, on a line or rectangle: `prediction[i, j]` is at (x_i, y_j)."""
+
+    axis_names: tuple[str, ...]
+    field_names: tuple[str, ...]
+    axes: tuple[np.ndarray, ...]
+    prediction: Float[np.ndarray, "*grid f"]
+    reference: Float[np.ndarray, "*grid f"] | None
+    note: str
+
+    @classmethod
+    def load(cls, path: Path) -> "Fields":
+        """Read a `fields.npz`; RunError says what is wrong with a damaged one."""
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+        except FileNotFoundError:
+            raise RunError(
+                f"{path} is missing: the problem cannot be viewed, or the run stopped before its first checkpoint"
+            ) from None
+        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise RunError(f"{path} could not be read ({error}); `dngd resume` writes it anew") from error
+        return cls._from_arrays(path, arrays)
+
+    @classmethod
+    def _from_arrays(cls, path: Path, arrays: dict[str, np.ndarray]) -> "Fields":
+        missing = [name for name in ("axis_names", "field_names", "axis_0", "prediction") if name not in arrays]
+        if missing:
+            raise RunError(f"{path} lacks {', '.join(missing)}; it was not written by dngd, or by another version")
+        axis_names = tuple(str(name) for name in np.atleast_1d(arrays["axis_names"]))
+        field_names = tuple(str(name) for name in np.atleast_1d(arrays["field_names"]))
+        axes = tuple(np.asarray(arrays[f"axis_{k}"], float) for k in range(len(axis_names)) if f"axis_{k}" in arrays)
+        expected = (*(axis.size for axis in axes), len(field_names))
+        if len(axes) != len(axis_names) or len(axes) not in (1, 2) or any(axis.ndim != 1 for axis in axes):
+            raise RunError(f"{path} has axes {axis_names}: expected one or two, each with a 1-d grid axis_0, axis_1")
+        values = {}
+        for name in ("prediction", "reference"):
+            if name not in arrays:
+                values[name] = None
+                continue
+            array = np.asarray(arrays[name], float)
+            if len(axes) == 1 and array.ndim == 3 and array.shape[1] == 1:  # a line stored as a plane one point wide
+                array = array[:, 0]
+            if array.shape != expected:
+                raise RunError(f"{path}: {name} has shape {array.shape}, but axes and field names ask for {expected}")
+            values[name] = array
+        note = str(arrays["note"]) if "note" in arrays else ""
+        return cls(axis_names, field_names, axes, values["prediction"], values["reference"], note)
+
+    @property
+    def is_flow(self) -> bool:
+        """Whether a velocity (u, v) can be drawn in a plane."""
+        return len(self.axes) == 2 and {"u", "v"} <= set(self.field_names)
+
+    @property
+    def is_physical_plane(self) -> bool:
+        """Whether both axes are lengths, so that a picture should not distort them."""
+        if len(self.axes) != 2 or any(name in ("t", "time") for name in self.axis_names):
+            return False
+        width, height = (np.ptp(axis) for axis in self.axes)
+        return bool(width > 0 and 1 / 4 <= height / width <= 4)
+
+    def views(self) -> list[View]:
+        """The speed first if this is a flow, then every field. A flow's pressure is shown without its mean,
+        which incompressible equations leave open."""
+        views = []
+        if self.is_flow:
+            velocity, target = self._velocity(self.prediction), self._velocity(self.reference)
+            views.append(
+                View(
+                    "speed",
+                    np.linalg.norm(velocity, axis=-1),
+                    None if target is None else np.linalg.norm(target, axis=-1),
+                    None if target is None else np.linalg.norm(velocity - target, axis=-1),
+                    velocity,
+                    target,
+                )
+            )
+        for k, name in enumerate(self.field_names):
+            prediction = self.prediction[..., k]
+            reference = None if self.reference is None else self.reference[..., k]
+            if self.is_flow and name == "p":
+                name = "p − mean"
+                prediction = _without_mean(prediction)
+                reference = None if reference is None else _without_mean(reference)
+            error = None if reference is None else np.abs(prediction - reference)
+            views.append(View(name, prediction, reference, error))
+        return views
+
+    def resampled(self, largest: int) -> "Fields":
+        """The same on ascending uniform axes of at most `largest` points, for pictures made of equal pixels."""
+        axes, prediction, reference = [], self.prediction, self.reference
+        for k, axis in enumerate(self.axes):
+            uniform = np.linspace(axis.min(), axis.max(), min(axis.size, largest))
+            axes.append(uniform)
+            prediction = _interpolate(prediction, axis, uniform, k)
+            reference = None if reference is None else _interpolate(reference, axis, uniform, k)
+        return replace(self, axes=tuple(axes), prediction=prediction, reference=reference)
+
+    def _velocity(self, values: Float[np.ndarray, "n0 n1 f"] | None) -> Float[np.ndarray, "n0 n1 2"] | None:
+        if values is None:
+            return None
+        return np.stack([values[..., self.field_names.index(name)] for name in ("u", "v")], -1)
+
+
+def _without_mean(values: Float[np.ndarray, "*grid"]) -> Float[np.ndarray, "*grid"]:
+    finite = values[np.isfinite(values)]
+    return values - (finite.mean() if finite.size else 0.0)
+
+
+def _interpolate(values: np.ndarray, old: np.ndarray, new: np.ndarray, axis: int) -> np.ndarray:
+    """Linear interpolation along one axis; exact where the grids agree."""
+    if old.size == new.size and np.array_equal(old, new):
+        return values
+    order = np.argsort(old)
+    old, values = old[order], np.moveaxis(values, axis, 0)[order]
+    right = np.clip(np.searchsorted(old, new), 1, max(old.size - 1, 1)) if old.size > 1 else np.zeros(new.size, int)
+    left = np.maximum(right - 1, 0)
+    span = np.where(old[right] > old[left], old[right] - old[left], 1.0)
+    weight = ((new - old[left]) / span).reshape(-1, *[1] * (values.ndim - 1))
+    return np.moveaxis((1 - weight) * values[left] + weight * values[right], 0, axis)

@@ -1,0 +1,220 @@
+"""One HTML file that shows runs to anyone with a browser: no server, no network, no dependency.
+
+Text and tables are plain HTML made here, so that they can be read, searched and printed without scripts; curves and
+pictures are drawn by the page's own script from data embedded as JSON. Everything that comes out of a run directory
+is escaped where it is inserted.
+"""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from dngd.report.fields import Fields, RunError
+from dngd.report.group import Group, group_runs
+from dngd.report.page_data import Pictures, colour_maps, convergence_data, outcomes, run_data
+from dngd.report.run import Run, as_number, find_runs
+from dngd.report.table import LEGEND, SECONDS, best_rows, cells, header, make_rows, plain, scientific
+
+_STATUSES = ("finished", "failed", "running", "interrupted")  # each has a colour in page.css
+
+
+def write_page(paths: Sequence[Path], out: Path) -> Path:
+    """Write the page for all runs at or below `paths`; into `out/report.html` if `out` is a directory."""
+    runs = find_runs(paths)
+    out = out / "report.html" if out.is_dir() else out
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(render(runs), encoding="utf-8")
+    return out
+
+
+def render(runs: Sequence[Run]) -> str:
+    """The page as text."""
+    groups = group_runs(runs)
+    problems = list(dict.fromkeys(group.problem for group in groups))
+    fields, troubles = _read_fields(runs)
+    pictures = Pictures([item for item in fields if item is not None])
+    data = {
+        "convergence": [convergence_data([g for g in groups if g.problem == problem]) for problem in problems],
+        "runs": [
+            run_data(run) | {"fields": None if item is None else pictures.add(item)}
+            for run, item in zip(runs, fields, strict=True)
+        ],
+        "arrays": pictures.arrays,
+        "colours": colour_maps(),
+    }
+    numbers = {run.directory: k for k, run in enumerate(runs)}
+    opened = {numbers[run.directory] for problem in problems if (run := _best(runs, problem))}
+    title = problems[0] if len(problems) == 1 else f"{len(problems)} problems"
+    return _fill(
+        _resource("page.html"),
+        {
+            "title": escape(title),
+            "summary": escape(_one_line(runs)),
+            "results": "".join(_results(groups, problem, len(problems) > 1) for problem in problems),
+            "legend": escape(LEGEND if any(len(group.runs) > 1 for group in groups) else SECONDS),
+            "convergence": "".join(
+                f'<figure class="convergence" data-convergence="{k}" data-title="{escape(problem)}">'
+                f"{f'<figcaption>{escape(problem)}</figcaption>' if len(problems) > 1 else ''}</figure>"
+                for k, problem in enumerate(problems)
+            ),
+            "runs": "".join(_run(run, k, k in opened, troubles[k]) for k, run in enumerate(runs)),
+            "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "style": _resource("page.css"),
+            "script": _resource("chart.js") + _resource("field.js") + _resource("page.js"),
+            "data": embed(data),
+        },
+    )
+
+
+def embed(data: Any) -> str:
+    """JSON that may stand inside a script element: no `<` can end the element or open a comment."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _resource(name: str) -> str:
+    return (files("dngd.report") / name).read_text(encoding="utf-8")
+
+
+def _fill(template: str, values: Mapping[str, str]) -> str:
+    # One pass, so that a value that looks like a placeholder stays what it is.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
+
+
+def _read_fields(runs: Sequence[Run]) -> tuple[list[Fields | None], list[str]]:
+    fields, troubles = [], []
+    for run in runs:
+        try:
+            fields.append(run.load_fields())
+            troubles.append("")
+        except RunError as error:
+            fields.append(None)
+            troubles.append(str(error))
+    return fields, troubles
+
+
+def _best(runs: Sequence[Run], problem: str) -> Run | None:
+    """The run whose details are open when the page is opened: of this problem, the one with the smallest error."""
+    mine = [run for run in runs if run.problem == problem]
+    return min(mine, key=lambda run: math.inf if math.isnan(run.rel_l2) else run.rel_l2, default=None)
+
+
+def _one_line(runs: Sequence[Run]) -> str:
+    counts = Counter(run.status for run in runs)
+    words = {"running": "still running"}
+    states = ", ".join(f"{count} {words.get(status, status)}" for status, count in counts.most_common())
+    best = min((run for run in runs if not math.isnan(run.rel_l2)), key=lambda run: run.rel_l2, default=None)
+    line = f"{len(runs)} runs: {states}." if len(runs) > 1 else f"One run, {states.removeprefix('1 ')}."
+    if best is not None:
+        seconds = as_number(best.summary.get("seconds"))
+        after = "" if math.isnan(seconds) else f" after {plain(seconds)} s"
+        error = scientific(best.rel_l2).replace("-", "\N{NON-BREAKING HYPHEN}")  # a number is not broken at its minus
+        line += f" Smallest relative L² error {error} ({best.method}, seed {best.summary['seed']}){after}."
+    return line
+
+
+def _results(groups: Sequence[Group], problem: str, captioned: bool) -> str:
+    """The results of one problem as a real table; without quartiles if every method ran once."""
+    rows = make_rows([run for group in groups if group.problem == problem for run in group.runs])
+    colours = {group.label: group.index for group in groups}
+    titles, body, best = header(rows), [cells(row) for row in rows], best_rows(rows)
+    if all(row.runs == 1 for row in rows):
+        titles = [titles[0], "error", *titles[3:]]
+        body = [[*texts[:2], *texts[3:]] for texts in body]
+    head = "".join(
+        f'<th scope="col"{" class=number" if k else ""}>{escape(title)}</th>' for k, title in enumerate(titles)
+    )
+    lines = []
+    for k, (row, (first, *others)) in enumerate(zip(rows, body, strict=True)):
+        swatch = f'<span class="swatch c{colours[row.group.label] % 8}" aria-hidden="true"></span>'
+        emphasis = [" best" if k in best and column == 0 else "" for column in range(len(others))]
+        entries = (f'<td class="number{e}">{escape(text)}</td>' for e, text in zip(emphasis, others, strict=True))
+        lines.append(f'<tr><th scope="row">{swatch}{escape(first)}</th>{"".join(entries)}</tr>')
+    caption = f"<caption{'' if captioned else ' class=hidden'}>{escape(problem)}</caption>"
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="results of {escape(problem)}"><table>{caption}'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+def _run(run: Run, number: int, opened: bool, trouble: str) -> str:
+    """Everything about one run, folded."""
+    summary = run.summary
+    status = run.status if run.status in _STATUSES else "unknown"
+    notes = [*run.notes, *([trouble] if trouble else [])]
+    message = str(summary.get("message") or "")
+    kind = {"failed": "failure", "finished": "remark"}.get(run.status, "notice")
+    if run.running:
+        seen = summary.get("updated", "unknown")
+        notes.append(f"Still running when this page was written; last sign of life {seen}.")
+    boxes = f'<p class="box {kind}">{escape(message)}</p>' if message else ""
+    boxes += "".join(f'<p class="box notice">{escape(note)}</p>' for note in notes)
+    label = f"{run.problem} · {run.method}" + ("" if summary["seed"] is None else f" · seed {summary['seed']}")
+    error = "" if math.isnan(run.rel_l2) else f'<span class="error">{scientific(run.rel_l2)}</span>'
+    badge = f'<span class="badge {status}">{"still running" if run.running else status}</span>'
+    settings = (
+        ("Steps", dict(outcomes(run))),
+        ("Learned coefficients", summary.get("coefficients")),
+        ("Points", summary.get("points")),
+        ("Configuration", run.config),
+        ("Environment", summary.get("environment")),
+    )
+    return (
+        f'<details class="run" id="run-{number}" data-run="{number}"{" open" if opened else ""}>'
+        f'<summary><span class="name">{escape(label)}</span>{badge}{error}</summary>'
+        f'{boxes}{_facts(run)}<div class="fields"></div><div class="diagnostics"></div>'
+        f'<div class="settings">{"".join(_mapping(title, values) for title, values in settings)}</div>'
+        f'<p class="path">{escape(run.name)}</p></details>'
+    )
+
+
+def _facts(run: Run) -> str:
+    """The numbers one asks for first."""
+    summary = run.summary
+    facts = [
+        ("relative L² error", scientific(run.rel_l2)),
+        ("best", scientific(as_number(summary.get("best_rel_l2")))),
+        ("loss", scientific(as_number(summary.get("loss")))),
+        ("steps", plain(as_number(summary.get("steps")))),
+        ("seconds", plain(as_number(summary.get("seconds")))),
+        ("compile seconds", plain(as_number(summary.get("compile_seconds")))),
+        ("parameters n", plain(as_number(summary.get("parameters")))),
+        ("residuals m", plain(as_number(summary.get("residuals")))),
+        ("solver", str(summary.get("solver") or "–")),
+        ("precision", str(summary.get("precision") or "–")),
+        ("ended by", "–" if run.running else str(summary.get("outcome") or "–")),
+    ]
+    errors = summary.get("errors")
+    if isinstance(errors, dict) and len(errors) > 1:
+        facts += [(f"error of {name}", scientific(as_number(value))) for name, value in errors.items()]
+    shown = [(name, value) for name, value in facts if value != "–"]
+    return (
+        '<dl class="facts">'
+        + "".join(f"<div><dt>{escape(n)}</dt><dd>{escape(v)}</dd></div>" for n, v in shown)
+        + "</dl>"
+    )
+
+
+def _mapping(title: str, values: Any) -> str:
+    if not isinstance(values, Mapping) or not values:
+        return ""
+    rows = "".join(
+        f'<tr><th scope="row">{escape(str(key))}</th><td>{escape(_text(value))}</td></tr>'
+        for key, value in values.items()
+    )
+    return f"<table class=mapping><caption>{escape(title)}</caption><tbody>{rows}</tbody></table>"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) and abs(value) >= 10_000 else str(value)

@@ -1,0 +1,217 @@
+"""A run directory in memory, read as far as it can be read.
+
+A run may have failed, may have been killed while it wrote, or may still be going. So nothing here insists on
+completeness: whatever is missing or damaged becomes a note that the reader of a report sees.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from jaxtyping import Float
+
+from dngd.report.fields import Fields, RunError
+
+_FILES = ("summary.json", "history.jsonl", "config.yaml")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: what it was asked to do, every step it took, and how it ended.
+
+    **Fields:**
+
+    - `summary`, `config`: as written; the summary of a run that is still going is brought up to date with its history.
+    - `history`: one mapping per step. A torn last line (the run was killed, or is writing) is left out.
+    - `notes`: what could not be read, in words.
+    """
+
+    directory: Path
+    summary: Mapping[str, Any]
+    config: Mapping[str, Any]
+    history: tuple[Mapping[str, Any], ...]
+    notes: tuple[str, ...]
+    _columns: dict[tuple[str, ...], np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def load(cls, directory: Path) -> "Run":
+        """Read `directory`; a directory without any of a run's files is refused."""
+        if not is_run(directory):
+            reason = "is not a directory" if not directory.is_dir() else f"holds none of {', '.join(_FILES)}"
+            raise RunError(f"{directory} {reason}; give a run directory, or a directory of run directories")
+        notes: list[str] = []
+        config = _read_mapping(directory / "config.yaml", yaml.safe_load, notes)
+        summary = _read_mapping(directory / "summary.json", json.loads, notes)
+        history = _read_history(directory / "history.jsonl", notes)
+        return cls(directory, _complete(summary, config, history), config, history, tuple(notes))
+
+    @property
+    def name(self) -> str:
+        return self.directory.resolve().name
+
+    @property
+    def problem(self) -> str:
+        return str(self.summary["problem"])
+
+    @property
+    def method(self) -> str:
+        return str(self.summary["method"])
+
+    @property
+    def status(self) -> str:
+        return str(self.summary["status"])
+
+    @property
+    def failed(self) -> bool:
+        return self.status == "failed"
+
+    @property
+    def running(self) -> bool:
+        return self.status == "running"
+
+    @property
+    def rel_l2(self) -> float:
+        """The error at the end (so far), NaN if it is not known."""
+        return as_number(self.summary.get("rel_l2"))
+
+    def column(self, name: str) -> Float[np.ndarray, " rows"]:
+        """One quantity over all rows of the history; NaN where it is absent or null."""
+        return self._remember((name,), lambda row: row.get(name))
+
+    def entries(self, name: str) -> list[str]:
+        """The keys of a mapping column (`terms`, `errors`), in order of appearance."""
+        return list(dict.fromkeys(key for row in self.history if isinstance(row.get(name), dict) for key in row[name]))
+
+    def entry(self, name: str, key: str) -> Float[np.ndarray, " rows"]:
+        """One key of a mapping column over all rows; NaN where it is absent."""
+        return self._remember((name, key), lambda row: row[name].get(key) if isinstance(row.get(name), dict) else None)
+
+    def _remember(self, key: tuple[str, ...], read: Callable[[Mapping[str, Any]], Any]) -> Float[np.ndarray, " rows"]:
+        """A history may have 10⁵ rows, and tables and figures ask for the same columns again and again."""
+        if key not in self._columns:
+            found = (read(row) for row in self.history)
+            values = np.array([value if type(value) is float else as_number(value) for value in found], float)
+            values[np.isinf(values)] = np.nan
+            values.setflags(write=False)
+            self._columns[key] = values
+        return self._columns[key]
+
+    def load_fields(self) -> Fields | None:
+        """The solution on a grid, None if the run wrote none; RunError if it is damaged."""
+        path = self.directory / "fields.npz"
+        return Fields.load(path) if path.exists() else None
+
+
+def is_run(directory: Path) -> bool:
+    """Whether any of a run's files is there."""
+    return any((directory / name).is_file() for name in _FILES)
+
+
+def find_runs(paths: Sequence[Path]) -> list[Run]:
+    """Load every run at or below `paths`, sorted by path as people sort (seed2 before seed10), each once."""
+    found: dict[Path, Path] = {}
+    for path in paths:
+        if not path.is_dir():
+            raise RunError(f"{path} is not a directory; give a run directory, or a directory of run directories")
+        for directory in _walk(path):
+            found.setdefault(directory.resolve(), directory)
+    if not found:
+        places = ", ".join(str(path) for path in paths) or "the empty list of paths"
+        raise RunError(
+            f"no run found in {places}: a run directory holds one of {', '.join(_FILES)}; start one with `dngd solve`"
+        )
+    return [Run.load(found[key]) for key in sorted(found, key=lambda path: natural(str(path)))]
+
+
+def natural(text: str) -> list[tuple[int, int, str]]:
+    """Sort key under which digits compare as numbers."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"([0-9]+)", text) if part]
+
+
+def as_number(value: Any) -> float:
+    """A finite float, or NaN for everything else that a damaged or foreign file may hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return math.nan
+    return float(value)
+
+
+def _walk(directory: Path) -> Iterable[Path]:
+    if is_run(directory):
+        yield directory
+        return
+    for child in sorted(directory.iterdir()):
+        # A link may point back to where we came from; checkpoints hold no runs.
+        if child.is_dir() and not child.is_symlink() and not child.name.startswith(".") and child.name != "checkpoint":
+            yield from _walk(child)
+
+
+def _read_mapping(path: Path, parse: Any, notes: list[str]) -> dict[str, Any]:
+    """Parse a file that should hold one mapping; trouble becomes a note."""
+    try:
+        value = parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        notes.append(f"{path.name} is missing")
+        return {}
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        notes.append(f"{path.name} could not be read: {' '.join(str(error).split())}")
+        return {}
+    if not isinstance(value, dict):
+        notes.append(f"{path.name} holds a {type(value).__name__} where a mapping was expected")
+        return {}
+    return {str(key): entry for key, entry in value.items()}
+
+
+def _read_history(path: Path, notes: list[str]) -> tuple[dict[str, Any], ...]:
+    """The rows that can be read. The last line may be torn, that is normal; others are counted in a note."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        notes.append("history.jsonl is missing: no step was recorded")
+        return ()
+    except OSError as error:
+        notes.append(f"history.jsonl could not be read: {error}")
+        return ()
+    rows, damaged = [], []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        if isinstance(row, dict):
+            rows.append(row)
+        elif number < len(lines):  # the last element follows the last newline: torn, or empty
+            damaged.append(number)
+    if damaged:
+        notes.append(f"history.jsonl: {len(damaged)} damaged line(s) left out, the first is line {damaged[0]}")
+    return tuple(rows)
+
+
+def _complete(
+    summary: Mapping[str, Any], config: Mapping[str, Any], history: tuple[Mapping[str, Any], ...]
+) -> dict[str, Any]:
+    """Fill what a summary lacks, and let the history of an unfinished run overtake its last checkpoint."""
+    complete = {"problem": "unknown problem", "method": "unknown method", "seed": None, "preset": None}
+    complete |= {key: config[key] for key in complete if key in config}
+    complete |= {"status": "unknown", "outcome": "unknown", "message": "", "rel_l2": None, "steps": 0}
+    complete |= {key: value for key, value in summary.items() if value is not None or key not in complete}
+    if complete["status"] in ("running", "unknown") and history:
+        last = history[-1]
+        step = as_number(last.get("step"))
+        if not step < as_number(complete["steps"]):
+            for target, source in (("steps", "step"), ("seconds", "seconds"), ("loss", "loss")):
+                if not math.isnan(as_number(last.get(source))):
+                    complete[target] = last[source]
+            evaluated = [row for row in history if not math.isnan(as_number(row.get("rel_l2")))]
+            if evaluated:
+                complete["rel_l2"] = evaluated[-1]["rel_l2"]
+                complete["best_rel_l2"] = min(row["rel_l2"] for row in evaluated)
+                complete["errors"] = evaluated[-1].get("errors") or complete.get("errors") or {}
+    return complete

@@ -1,0 +1,98 @@
+"""Networks do what their formulas say, and take part in a step."""
+
+import equinox as eqx
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import pytest
+from flax import nnx
+from oracles import check_products, jacobian
+
+from dngd import Term, linearize
+from dngd.network import MLP, Constrained, FourierFeatures, InitialValue, PeriodicEmbedding, VanishOnSphere, from_flax
+
+KEY = jax.random.key(0)
+
+
+def core(size):
+    return MLP((size, 8, 8, 1), key=KEY)
+
+
+CASES = {
+    "mlp": lambda: core(2),
+    "swish": lambda: MLP((2, 8, 1), key=KEY, activation=jax.nn.swish),
+    "periodic": lambda: PeriodicEmbedding(core(3), {1: 2.0}),
+    "fourier": lambda: FourierFeatures(core(10), 2, 5, key=KEY),
+    "initial": lambda: InitialValue(core(2), lambda x: x[1] ** 2),
+    "sphere": lambda: VanishOnSphere(core(2)),
+    "constrained": lambda: Constrained(core(2), lambda network, x: x[0] * network(x)),
+    "linen": lambda: from_flax(nn.Sequential([nn.Dense(8), nn.tanh, nn.Dense(1)]), 2, KEY),
+    "nnx": lambda: from_flax(
+        nnx.Sequential(nnx.Linear(2, 8, rngs=nnx.Rngs(0)), jnp.tanh, nnx.Linear(8, 1, rngs=nnx.Rngs(1))), 2
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_network_has_an_exact_jacobian(name):
+    network = CASES[name]()
+
+    def residual(network, x):
+        return network(x)[0] + jnp.trace(jax.hessian(lambda x: network(x)[0])(x))
+
+    terms, batch = (Term("all", residual),), {"all": jax.random.uniform(KEY, (5, 2))}
+    check_products(linearize(terms, network, batch)[1], jacobian(terms, network, batch))
+
+
+def test_mlp_is_glorot_initialised():
+    network = MLP((400, 600, 3), key=KEY)
+    assert jnp.std(network.weights[0]) == pytest.approx((2 / 1000) ** 0.5, rel=0.01)
+    assert all(jnp.all(bias == 0) for bias in network.biases)
+    assert jnp.std(MLP((400, 600, 3), key=KEY, scale=2.0).weights[0]) == pytest.approx(2 * (2 / 1000) ** 0.5, rel=0.01)
+
+
+def test_periodic_embedding_is_periodic_with_all_derivatives():
+    network = PeriodicEmbedding(core(3), {1: 2.0})
+
+    def u(x):
+        return network(x)[0]
+
+    left, right = jnp.array([0.3, -1.0]), jnp.array([0.3, 1.0])
+    for derivative in (u, jax.grad(u), jax.hessian(u)):
+        assert jnp.allclose(derivative(left), derivative(right), atol=1e-13)
+    assert not jnp.allclose(u(left), u(jnp.array([0.3, 0.0])))
+
+
+def test_hard_conditions_hold_whatever_the_network():
+    initial = InitialValue(core(2), lambda x: jnp.sin(x[1]))
+    assert jnp.allclose(initial(jnp.array([0.0, 0.7])), jnp.sin(0.7))
+    assert not jnp.allclose(initial(jnp.array([0.5, 0.7])), jnp.sin(0.7))
+    surface = jnp.array([0.6, 0.8])
+    assert jnp.allclose(VanishOnSphere(core(2))(surface), 0.0, atol=1e-15)
+
+
+def test_frequencies_are_not_trained():
+    network = FourierFeatures(core(10), 2, 5, key=KEY)
+    trained = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(network, eqx.is_inexact_array)))
+    assert trained == sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(core(10), eqx.is_inexact_array)))
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: MLP((2,), key=KEY), "two or more"),
+        (lambda: MLP((2, 0, 1), key=KEY), "positive whole"),
+        (lambda: MLP((2, 1), key=KEY, scale=-1.0), "scale=-1.0"),
+        (lambda: MLP((2, 1), key=KEY, activation="tanh"), "not a function"),
+        (lambda: PeriodicEmbedding(core(3), {1: 0.0}), "period 0.0"),
+        (lambda: PeriodicEmbedding(core(3), {5: 1.0})(jnp.zeros(2)), "coordinate 5"),
+        (lambda: FourierFeatures(core(10), 2, 0, key=KEY), "count=0"),
+        (lambda: Constrained(core(2), None), "not callable"),
+        (lambda: from_flax(nn.Dense(1), 2), "with a key"),
+        (lambda: from_flax(object(), 2), "neither"),
+    ],
+)
+def test_bad_networks_are_refused(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()

@@ -1,0 +1,152 @@
+"""Regions and samplers: points lie where they should, evenly."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dngd
+from dngd import Adaptive, Ball, Box, Curve, Sampling
+from dngd.problem.sampling import METHODS
+
+KEY = jax.random.key(0)
+BOX = Box(t=(0, 2), x=(-1, 1), y=(0, 4))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_points_fill_the_box_evenly(method):
+    points = Sampling(method).points(KEY, BOX, 4096)
+    assert points.shape == (4096, 3)
+    low, high = np.array(BOX.low), np.array(BOX.high)
+    assert (points >= low).all()
+    assert (points <= high).all()
+    assert np.allclose(points.mean(axis=0), (low + high) / 2, atol=0.1)
+    assert np.allclose(points.std(axis=0), (high - low) / 12**0.5, rtol=0.05)
+
+
+def test_latin_hypercube_has_one_point_in_every_slice():
+    points = Sampling("latin_hypercube").points(KEY, Box(x=(0, 1), y=(0, 1)), 64)
+    for column in points.T:
+        assert sorted((column * 64).astype(int).tolist()) == list(range(64))
+
+
+def test_sobol_points_are_more_even_than_random_ones():
+    """Error of the mean of a smooth function: about 1/N against 1/√N."""
+
+    def error(method, key):
+        points = Sampling(method).points(key, Box(x=(0, 1), y=(0, 1)), 1024)
+        return abs(float(jnp.mean(jnp.prod(points, axis=1))) - 0.25)
+
+    keys = jax.random.split(KEY, 20)
+    assert np.mean([error("sobol", key) for key in keys]) < 0.1 * np.mean([error("uniform", key) for key in keys])
+
+
+def test_faces_are_filled_in_proportion_to_their_area():
+    faces = BOX.boundary()  # of x (2 × 4 each) and y (2 × 2 each), not of t
+    points = Sampling().points(KEY, faces, 6000)
+    on = {"x-": points[:, 1] == -1, "x+": points[:, 1] == 1, "y-": points[:, 2] == 0, "y+": points[:, 2] == 4}
+    assert (sum(on.values()) == 1).all()
+    for name, share in {"x-": 8, "x+": 8, "y-": 4, "y+": 4}.items():
+        assert np.mean(on[name]) == pytest.approx(share / 24, abs=0.03)
+        inside = points[on[name]]
+        assert np.std(inside[:, 0]) == pytest.approx(2 / 12**0.5, rel=0.1)
+
+
+@pytest.mark.parametrize(("name", "axis", "value"), [("t-", 0, 0.0), ("y+", 2, 4.0)])
+def test_a_face_by_name(name, axis, value):
+    points = Sampling().points(KEY, BOX.boundary((name,)), 50)
+    assert (points[:, axis] == value).all()
+    assert np.unique(points[:, axis - 1]).size == 50
+
+
+def test_normals_point_outward():
+    faces = BOX.boundary()
+    for point in Sampling().points(KEY, faces, 20):
+        normal = faces.normal(point)
+        assert jnp.linalg.norm(normal) == 1
+        outside = point + 1e-6 * normal
+        assert ((outside < np.array(BOX.low)) | (outside > np.array(BOX.high))).any()
+    ball = Ball(3, radius=2.0)
+    point = Sampling().points(KEY, ball.boundary(), 1)[0]
+    assert jnp.allclose(ball.boundary().normal(point), point / 2)
+
+
+def test_one_dimensional_box_has_two_end_points():
+    points = Sampling().points(KEY, Box(x=(0, 3)).boundary(), 100)
+    assert set(points[:, 0].tolist()) == {0.0, 3.0}
+
+
+def test_ball_is_filled_uniformly_or_along_radii():
+    radii = jnp.linalg.norm(Sampling().points(KEY, Ball(3), 4000), axis=1)
+    assert jnp.mean(radii**3) == pytest.approx(0.5, abs=0.02)  # uniform in volume
+    radii = jnp.linalg.norm(Sampling().points(KEY, Ball(1000, radial=True), 2000), axis=1)
+    assert jnp.mean(radii) == pytest.approx(0.5, abs=0.02)
+    surface = Sampling().points(KEY, Ball(3, radius=2.0).boundary(), 100)
+    assert jnp.allclose(jnp.linalg.norm(surface, axis=1), 2.0)
+
+
+def test_mask_keeps_shape_and_evenness():
+    ring = Box(x=(-1, 1), y=(-1, 1)).where(lambda x, y: (x**2 + y**2 < 1) & (x**2 + y**2 > 0.25))
+    for method in METHODS:
+        points = Sampling(method).points(KEY, ring, 2000)
+        assert points.shape == (2000, 2)
+        radii = np.hypot(*points.T)
+        assert (radii < 1).all()
+        assert (radii > 0.5).all()
+        assert np.mean(radii**2) == pytest.approx(0.625, abs=0.02)
+        assert np.unique(points, axis=0).shape == (2000, 2)  # none used twice
+
+
+def test_curve_is_a_boundary_of_ones_own():
+    circle = Curve(
+        lambda s: jnp.array([jnp.cos(2 * jnp.pi * s[0]), jnp.sin(2 * jnp.pi * s[0])]), outward=lambda point: point
+    )
+    points = Sampling().points(KEY, circle, 10)
+    assert jnp.allclose(jnp.linalg.norm(points, axis=1), 1.0)
+    assert jnp.allclose(circle.normal(points[0]), points[0])
+
+
+def test_adaptive_points_follow_the_residual():
+    points = jnp.linspace(0, 1, 1000)[:, None]
+    chosen = Adaptive(candidates=10, power=2.0, floor=0.0).choose(KEY, points, points[:, 0], 100)
+    assert chosen.shape == (100, 1)
+    assert np.unique(chosen).size == 100
+    assert jnp.mean(chosen) > 0.65  # ∝ x²: mean ¾; uniform: ½
+    even = Adaptive(candidates=10, power=1.0, floor=1e6).choose(KEY, points, points[:, 0], 100)
+    assert jnp.mean(even) == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Box(), "no coordinates"),
+        (lambda: Box(x=(1, 0)), "low end comes first"),
+        (lambda: Box(x=[(0, 1, 2)]), "neither an interval"),
+        (lambda: BOX.boundary(("z-",)), "unknown coordinate 'z'"),
+        (lambda: BOX.boundary(("x*",)), "face 'x\\*'"),
+        (lambda: Ball(0), "dimension=0"),
+        (lambda: Ball(3).boundary(("x-",)), "one boundary"),
+        (lambda: Ball(3).pair("x"), "a Ball has none"),
+        (lambda: BOX.where(lambda z: z > 0), "unknown name 'z'"),
+        (lambda: BOX.where(lambda x: x > 5), "0.00% of the box"),
+        (lambda: BOX.where(lambda x: x > 0).boundary(), "boundary of a masked box"),
+        (lambda: BOX.where(lambda x: x > 0).pair("x"), "masked"),
+        (lambda: Sampling("sobolev"), "did you mean 'sobol'"),
+        (lambda: Sampling(every=0), "every=0"),
+        (lambda: Adaptive(candidates=1), "candidates=1"),
+        (lambda: Adaptive(power=0.0), "ignores the residual"),
+        (lambda: Sampling("sobol").points(KEY, Ball(30_000), 2), "Sobol points exist"),
+        (lambda: BOX.normal(jnp.zeros(3)), "no outward normal"),
+        (lambda: Curve(lambda s: s).normal(jnp.zeros(1)), "no outward normal"),
+    ],
+)
+def test_bad_regions_are_refused(make, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        make()
+
+
+def test_group_of_coordinates():
+    box = dngd.Box(t=(0, 1), x=[(0, 1)] * 3)
+    assert box.coordinates.axes == ("t", "x0", "x1", "x2")
+    assert len(box.boundary().faces) == 6
