@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml constraints.txt
 install: $(STAMP)
 
 demo: install
-	$(BIN)/python examples/kovasznay.py
+	$(BIN)/dngd solve kovasznay --seconds 60
 
 test: install
 	$(BIN)/python -m pytest

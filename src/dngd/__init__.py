@@ -1,24 +1,77 @@
 """Dual natural gradient descent: exact Gauss-Newton steps at the price of a small linear system."""
 
-from dngd import damping, line_search
+from dngd import damping, derivative, line_search, network
+from dngd.derivative import Equation
 from dngd.linear_solve import PCG, DenseDual, DensePrimal, Plan, plan
 from dngd.linearize import Jacobian, linearize
-from dngd.optimize import DualNaturalGradient, Info, Outcome, State
-from dngd.problem.term import Term
+from dngd.optimize import LBFGS, SGD, SOAP, Adam, DualNaturalGradient, Info, Outcome, State
+from dngd.problem import (
+    Adaptive,
+    Ball,
+    Box,
+    Condition,
+    Curve,
+    Data,
+    Dirichlet,
+    Initial,
+    Neumann,
+    Operator,
+    Periodic,
+    Preset,
+    Problem,
+    Reference,
+    Robin,
+    Sampling,
+    Stage,
+    Term,
+    load_problem,
+)
+from dngd.solution import Solution, load, resume, solve
+from dngd.train.config import Config
 
 __all__ = [
+    "LBFGS",
     "PCG",
+    "SGD",
+    "SOAP",
+    "Adam",
+    "Adaptive",
+    "Ball",
+    "Box",
+    "Condition",
+    "Config",
+    "Curve",
+    "Data",
     "DenseDual",
     "DensePrimal",
+    "Dirichlet",
     "DualNaturalGradient",
+    "Equation",
     "Info",
+    "Initial",
     "Jacobian",
+    "Neumann",
+    "Operator",
     "Outcome",
+    "Periodic",
     "Plan",
+    "Preset",
+    "Problem",
+    "Reference",
+    "Robin",
+    "Sampling",
+    "Solution",
+    "Stage",
     "State",
     "Term",
     "damping",
+    "derivative",
     "line_search",
     "linearize",
+    "load",
+    "load_problem",
+    "network",
     "plan",
+    "resume",
+    "solve",
 ]

@@ -1,6 +1,7 @@
-"""The optimizer: direction, damping, line search."""
+"""Optimizers: the dual natural gradient, and baselines to compare it with."""
 
+from dngd.optimize.baseline import LBFGS, SGD, SOAP, Adam
 from dngd.optimize.optimizer import DualNaturalGradient, Info, State
 from dngd.optimize.outcome import Outcome
 
-__all__ = ["DualNaturalGradient", "Info", "Outcome", "State"]
+__all__ = ["LBFGS", "SGD", "SOAP", "Adam", "DualNaturalGradient", "Info", "Outcome", "State"]

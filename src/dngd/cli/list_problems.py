@@ -1,0 +1,23 @@
+"""`dngd list`."""
+
+from rich.console import Console
+from rich.table import Table
+
+from dngd.problem.catalogue import CATALOGUE
+from dngd.train.method import METHODS
+
+
+def list_problems() -> int:
+    """What can be solved, and how."""
+    table = Table(box=None, header_style="bold")
+    for column in ("problem", "what", "points a step", "presets"):
+        table.add_column(column)
+    for name, make in CATALOGUE.items():
+        problem = make()
+        points = ", ".join(f"{condition} {one.points:,}" for condition, one in problem.conditions.items())
+        table.add_row(name, problem.description, points, ", ".join(problem.presets))
+    console = Console()
+    console.print(table)
+    console.print(f"\nmethods: {', '.join(METHODS)}; several in turn: adam:0.3>lbfgs", highlight=False)
+    console.print("your own: dngd solve my_pde.py:problem, where problem is a dngd.Problem", highlight=False)
+    return 0

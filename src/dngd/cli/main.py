@@ -1,0 +1,64 @@
+"""`dngd`: one command, one file."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import jax
+import tyro
+
+from dngd.cli import compare, list_problems, plan, report, resume, solve
+from dngd.cli.exit_code import ExitCode
+from dngd.cli.settings import read_settings
+from dngd.train.checkpoint import CheckpointError
+from dngd.train.directory import RunDirectoryError
+from dngd.train.history import HistoryError
+
+COMMANDS: dict[str, Callable[..., int]] = {
+    "list": list_problems.list_problems,
+    "solve": solve.solve,
+    "resume": resume.resume,
+    "compare": compare.compare,
+    "plan": plan.plan,
+    "report": report.report,
+}
+DESCRIPTION = """Train physics-informed neural networks with exact Gauss-Newton steps in residual space.
+
+  dngd list                                 what can be solved
+  dngd solve kovasznay --seconds 60         solve it; the run goes to runs/kovasznay-auto-seed0
+  dngd solve my_pde.py:problem              solve your own dngd.Problem
+  dngd report runs                          one page with everything in runs/
+
+Exit codes: 0 done, 1 error, 2 wrong usage, 3 diverged or stalled, 130 interrupted."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns its exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        arguments = read_settings(arguments)
+        use_compilation_cache()
+        return int(tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="dngd", description=DESCRIPTION, args=arguments))
+    except (ValueError, TypeError) as error:
+        print(f"dngd: {error}", file=sys.stderr)
+        return int(ExitCode.USAGE)
+    except (RunDirectoryError, CheckpointError, HistoryError, OSError) as error:
+        print(f"dngd: {error}", file=sys.stderr)
+        return int(ExitCode.ERROR)
+    except MemoryError:
+        print("dngd: out of memory; lower --points, or see `dngd plan` for a solver that needs less", file=sys.stderr)
+        return int(ExitCode.ERROR)
+    except KeyboardInterrupt:
+        return int(ExitCode.INTERRUPTED)
+
+
+def use_compilation_cache() -> None:
+    """Keep compiled programs between runs, in `$XDG_CACHE_HOME/dngd` (`DNGD_CACHE=off` switches it off)."""
+    where = os.environ.get("DNGD_CACHE", "")
+    if where == "off":
+        return
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dngd"
+    jax.config.update("jax_compilation_cache_dir", where or str(cache))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+

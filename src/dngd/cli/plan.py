@@ -1,0 +1,36 @@
+"""`dngd plan`."""
+
+from typing import Annotated
+
+import equinox as eqx
+import jax
+import tyro
+
+from dngd.linear_solve.plan import plan_step
+from dngd.linearize.linearize import TILE_BYTES
+from dngd.train.config import Config
+from dngd.train.locate import find_problem
+from dngd.train.trainer import working_precision
+
+
+def plan(
+    problem: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM")],
+    settings: Annotated[Config, tyro.conf.arg(name="")] = Config(),
+    memory: float | None = None,
+) -> int:
+    """What a step costs with each solver, and which one `auto` takes. Nothing is trained.
+
+    Args:
+        problem: a name from `dngd list`, or FILE.py:NAME for a dngd.Problem of your own
+        memory: GiB that a step may take; half of the machine's if not given
+    """
+    found = find_problem(problem)
+    resolved = settings.resolved(found)
+    found = found.with_points(resolved.points)
+    with working_precision(resolved.precision):
+        model = eqx.filter_eval_shape(found.init, jax.random.key(0))
+        batch = jax.eval_shape(found.sample, jax.random.key(0))
+        limit = None if memory is None else int(memory * 2**30)
+        print(f"{found.name}: {found.description}")
+        print(plan_step(found.terms(), model, batch, limit, TILE_BYTES))
+    return 0

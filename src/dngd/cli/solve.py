@@ -1,0 +1,65 @@
+"""`dngd solve`."""
+
+import itertools
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from dngd import report
+from dngd import solution as library
+from dngd.cli.exit_code import exit_code
+from dngd.solution import Solution
+from dngd.train.config import Config
+from dngd.train.directory import RunDirectoryError, read_config, read_summary
+from dngd.train.locate import find_problem
+
+
+def solve(
+    problem: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM")],
+    settings: Annotated[Config, tyro.conf.arg(name="")] = Config(),
+    out: Path | None = None,
+    quiet: bool = False,
+) -> int:
+    """Train a network that solves a problem.
+
+    Everything goes to a run directory: summary.json, history.jsonl, config.yaml, checkpoint/, solution.png.
+    All settings can also stand in a YAML file: dngd solve --config run.yaml.
+
+    Args:
+        problem: a name from `dngd list`, or FILE.py:NAME for a dngd.Problem of your own
+        out: where the run goes; runs/PROBLEM-METHOD-seedK if not given
+        quiet: print nothing but errors
+    """
+    found = find_problem(problem)
+    resolved = settings.resolved(found)
+    out = default_directory(found.name, resolved) if out is None else out
+    solution = library.solve(problem, out=out, quiet=quiet, **settings.as_dict())
+    return conclude(solution, out, quiet)
+
+
+def default_directory(problem: str, config: Config) -> Path:
+    """A name that says what the run is; a number is added if the name is taken by another or a finished run."""
+    method = (config.method or "auto").replace(">", "-").replace(":", "")
+    preset = "" if config.preset == "default" else f"-{config.preset}"
+    name = f"{problem}-{method}{preset}-seed{config.seed}"
+    candidates = (Path("runs") / (name if number == 1 else f"{name}-{number}") for number in itertools.count(1))
+    return next(path for path in candidates if not path.exists() or _is_unfinished(path, config))
+
+
+def _is_unfinished(path: Path, config: Config) -> bool:
+    """Whether this very run was interrupted there."""
+    try:
+        summary, stored = read_summary(path), read_config(path)
+    except RunDirectoryError:
+        return False
+    stored.pop("problem", None)
+    return stored == config.as_dict() and (summary is None or summary["status"] != "finished")
+
+
+def conclude(solution: Solution, out: Path, quiet: bool) -> int:
+    """Draw the figure, and say where things are."""
+    figure = report.solution_figure(out)
+    if not quiet:
+        print(f"run: {out}\nfigure: {figure}")
+    return exit_code(solution.summary)

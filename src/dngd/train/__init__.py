@@ -1,0 +1,1 @@
+"""Training runs: where they live on disk, what they remember, how they survive being killed."""

@@ -1,0 +1,46 @@
+r"""Weights that balance the terms of a loss.
+
+A term learns at a rate set by the diagonal of its block of the kernel. The weight of a term is the mean of that
+diagonal over all terms divided by its own (S. Wang, X. Yu, P. Perdikaris, *When and why PINNs fail to train: a neural
+tangent kernel perspective*, JCP 449, 2022), averaged with the weights before.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, PyTree
+
+from dngd.linearize.linearize import TILE_BYTES, linearization
+from dngd.linearize.residual import residual_vector
+from dngd.problem.term import Term
+
+MEMORY = 0.9
+
+
+def balanced(
+    terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any], weights: Mapping[str, Array]
+) -> dict[str, Array]:
+    """New weights for the terms."""
+    rates = _rates(
+        tuple(eqx.tree_at(lambda term: term.weight, term, jnp.ones(())) for term in terms), params, dict(batch)
+    )
+    mean = sum(rates.values()) / len(rates)
+    return {
+        name: MEMORY * weights[name] + (1 - MEMORY) * jnp.where(rate > 0, mean / jnp.where(rate > 0, rate, 1.0), 1.0)
+        for name, rate in rates.items()
+    }
+
+
+@eqx.filter_jit
+def _rates(terms: tuple[Term, ...], params: PyTree, batch: dict[str, Any]) -> dict[str, Array]:
+    """The sum of each term's part of the kernel's diagonal: rows are scaled by 1/√N, so it is a mean over points."""
+    _, jacobian = linearization(terms, params, batch, "factored", TILE_BYTES)
+    diagonal = jacobian.diagonal()
+    rates, start = {}, 0
+    for term in terms:
+        size = eqx.filter_eval_shape(residual_vector, (term,), params, batch).shape[0]
+        rates[term.name] = jnp.sum(diagonal[start : start + size])
+        start += size
+    return rates

@@ -1,0 +1,313 @@
+"""Checkpoints: every array of a pytree in one file without code, checked in every byte, replaced atomically.
+
+A file is a plain `.npz` (stored, not compressed). Member `tree<path>.npy` is the array at that path of the pytree,
+PRNG keys as their key data, types that NumPy lacks (bfloat16, …) as unsigned integers of the same bits. Member
+`metadata` is JSON: format, versions, the path, shape and type of every array, Python numbers, and what the caller
+adds. Zip's own CRC-32 covers members but not headers, so the archive's comment is the SHA-256 of all bytes before
+it: the last 64 bytes of the file. Leaves that are neither arrays nor numbers come from the pytree given to `load`.
+"""
+
+import functools
+import hashlib
+import importlib.metadata
+import io
+import json
+import os
+import platform
+import re
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from dngd.train.directory import atomic_write, explain
+
+FORMAT = 1
+BEST = "best.npz"
+PATTERN = re.compile(r"checkpoint-(\d{9,})\.npz")
+DIGEST = 64  # characters of a SHA-256 in hexadecimal
+
+
+class CheckpointError(Exception):
+    """A checkpoint that cannot be written or read: which, why, and what to do."""
+
+
+class _RefusedError(Exception):
+    """Why one file is not used."""
+
+
+def save(directory: str | os.PathLike, tree: PyTree, metadata: Mapping[str, Any], keep: int = 2) -> Path:
+    """Write `checkpoint-{step}.npz`, with `metadata["step"]`, and keep the last `keep`.
+
+    Files of later steps are removed: they come from a past that this run, going on from an earlier checkpoint, has
+    left. If writing fails the checkpoints that are there stay as they are.
+    """
+    if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
+        raise ValueError(f"keep={keep!r} must be a positive integer: the number of checkpoints to keep")
+    step = metadata.get("step")
+    if isinstance(step, bool) or not isinstance(step, int) or step < 0:
+        raise ValueError(f"metadata['step']={step!r} must be a whole number of at least zero")
+    directory = Path(directory)
+    path = directory / f"checkpoint-{step:09d}.npz"
+    _write(path, serialize(tree, metadata))
+    try:
+        older = [file for number, file in _numbered(directory) if number < step]
+        for file in [*older[keep - 1 :], *(file for number, file in _numbered(directory) if number > step)]:
+            file.unlink(missing_ok=True)
+    except OSError as error:
+        raise CheckpointError(explain(error, directory)) from error
+    return path
+
+
+def save_best(directory: str | os.PathLike, tree: PyTree, metadata: Mapping[str, Any]) -> Path:
+    """Write `best.npz`, which `save` never removes."""
+    path = Path(directory) / BEST
+    _write(path, serialize(tree, metadata))
+    return path
+
+
+def load(directory: str | os.PathLike, like: PyTree) -> tuple[PyTree, dict[str, Any], list[str]]:
+    """The newest good checkpoint: the pytree (structured as `like`), its metadata, and notes.
+
+    Notes say which files were refused, and why, and where the versions differ from those that wrote the checkpoint.
+    """
+    files = _files(Path(directory))
+    (tree, metadata, saved_by), notes = _first_good(Path(directory), files, lambda data: deserialize(data, like))
+    return tree, metadata, notes + _differences(saved_by)
+
+
+def load_best(directory: str | os.PathLike, like: PyTree) -> tuple[PyTree, dict[str, Any], list[str]]:
+    """What `save_best` wrote, as `load` returns it."""
+    path = Path(directory) / BEST
+    files = [path] if path.exists() else []
+    (tree, metadata, saved_by), notes = _first_good(Path(directory), files, lambda data: deserialize(data, like))
+    return tree, metadata, notes + _differences(saved_by)
+
+
+def load_part(directory: str | os.PathLike, key: str, like: PyTree) -> PyTree:
+    """What the newest good checkpoint of a dictionary holds under `key`, structured as `like`."""
+    files = _files(Path(directory))
+    root = f"tree{jax.tree_util.keystr((jax.tree_util.DictKey(key),))}"
+    return _first_good(Path(directory), files, lambda data: deserialize(data, like, root)[0])[0]
+
+
+def peek(directory: str | os.PathLike) -> dict[str, Any] | None:
+    """The metadata of the newest whole checkpoint, for those who need it to know what `like` is; None without any."""
+    files = _files(Path(directory))
+
+    def read(data):
+        with _open(data) as archive:
+            return _header(archive)["run"]
+
+    return _first_good(Path(directory), files, read)[0] if files else None
+
+
+def serialize(tree: PyTree, metadata: Mapping[str, Any]) -> bytes:
+    """The bytes of a checkpoint file."""
+    leaves, numbers, arrays = [], {}, {}
+    for name, leaf in _named_leaves(tree):
+        if _is_number(leaf):
+            numbers[name] = leaf
+        elif _is_array(leaf):
+            arrays[name] = _bits(name, leaf)
+            leaves.append([name, list(leaf.shape), str(leaf.dtype)])
+    header = {"format": FORMAT, "versions": versions(), "leaves": leaves, "numbers": numbers, "run": dict(metadata)}
+    try:
+        text = json.dumps(header)
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(
+            f"metadata={metadata!r} cannot be stored as JSON ({error}); use numbers, strings, lists and dictionaries"
+        ) from error
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        archive.comment = b"0" * DIGEST
+        archive.writestr(zipfile.ZipInfo("metadata"), text)
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+    with buffer.getbuffer() as data:
+        data[-DIGEST:] = hashlib.sha256(data[:-DIGEST]).hexdigest().encode()
+    return buffer.getvalue()
+
+
+def deserialize(data: bytes, like: PyTree, root: str = "tree") -> tuple[PyTree, dict[str, Any], dict[str, str]]:
+    """The pytree, the metadata and the versions in the bytes of a checkpoint file; checks all of them.
+
+    `root` is the path of `like` in the pytree that was saved.
+    """
+    with _open(data) as archive:
+        header = _header(archive)
+        header["leaves"] = [leaf for leaf in header["leaves"] if leaf[0].startswith(root)]
+        header["numbers"] = {name: number for name, number in header["numbers"].items() if name.startswith(root)}
+        _compare(header, like, root)
+        # `read` goes to the end of a member, where zipfile compares the CRC; reading an array from the open member
+        # would stop short of it.
+        members = {name: archive.read(f"{name}.npy") for name, _, _ in header["leaves"]}
+    restored = []
+    for name, leaf in _named_leaves(like, root):
+        if name in members:
+            stored = np.lib.format.read_array(io.BytesIO(members.pop(name)), allow_pickle=False)
+            leaf = _restore(name, stored, leaf)
+        elif name in header["numbers"]:
+            leaf = _restore_number(name, header["numbers"][name], leaf)
+        restored.append(leaf)
+    return jax.tree.unflatten(jax.tree.structure(like), restored), header["run"], header["versions"]
+
+
+def versions() -> dict[str, str]:
+    """What the last bits of a computation depend on."""
+    try:
+        dngd = importlib.metadata.version("dngd")
+    except importlib.metadata.PackageNotFoundError:  # run from a source tree
+        dngd = "unknown"
+    python = ".".join(str(part) for part in sys.version_info[:3])
+    return {"dngd": dngd, "jax": jax.__version__, "python": python, "processor": _processor()}
+
+
+@functools.cache
+def _processor() -> str:
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found.group(1).strip() if found else platform.processor() or platform.machine()
+
+
+def _open(data: bytes) -> zipfile.ZipFile:
+    """The archive, once all its bytes are known to be those that were written."""
+    if len(data) <= DIGEST:
+        raise _RefusedError("it is empty or cut off" if not data else f"it is cut off: only {len(data)} bytes")
+    if not re.fullmatch(rb"[0-9a-f]{64}", data[-DIGEST:]):
+        raise _RefusedError("it does not end in a checksum: cut off, or not a checkpoint of dngd")
+    if hashlib.sha256(memoryview(data)[:-DIGEST]).hexdigest().encode() != data[-DIGEST:]:
+        raise _RefusedError("its checksum does not match: cut off, or bytes were changed after it was written")
+    return zipfile.ZipFile(io.BytesIO(data))
+
+
+def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
+    header = json.loads(archive.read("metadata"))
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        found = header.get("format") if isinstance(header, dict) else None
+        raise _RefusedError(f"it has format {found!r}, this version of dngd reads {FORMAT}")
+    return header
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for leftover in path.parent.glob("*.tmp"):  # of a process that was killed while it wrote
+            leftover.unlink(missing_ok=True)
+        atomic_write(path, data)
+    except OSError as error:
+        raise CheckpointError(f"{explain(error, path)}. Earlier checkpoints are intact") from error
+
+
+def _numbered(directory: Path) -> list[tuple[int, Path]]:
+    """Checkpoints with their steps, newest first."""
+    found = ((PATTERN.fullmatch(file.name), file) for file in directory.iterdir())
+    return sorted(((int(match.group(1)), file) for match, file in found if match), reverse=True)
+
+
+def _files(directory: Path) -> list[Path]:
+    try:
+        return [file for _, file in _numbered(directory)]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise CheckpointError(f"cannot read {directory}: {error.strerror}; check its permissions") from error
+
+
+def _first_good(directory: Path, files: list[Path], read: Callable[[bytes], Any]) -> tuple[Any, list[str]]:
+    """What `read` makes of the first file that it does not refuse, and why it refused others."""
+    if not files:
+        raise CheckpointError(f"there is no checkpoint in {directory}; check the path, or start the run anew")
+    notes = []
+    for file in files:
+        try:
+            return read(file.read_bytes()), notes
+        except _RefusedError as error:
+            notes.append(f"{file.name} was refused: {error}")
+        except Exception as error:  # whatever a damaged file provokes is a reason to try the one before
+            notes.append(f"{file.name} was refused: it cannot be read ({type(error).__name__}: {error})")
+    raise CheckpointError(
+        f"no checkpoint in {directory} can be used: {'; '.join(notes)}. Go on with the settings of the run that wrote "
+        "them, restore a file, or start anew in another directory"
+    )
+
+
+def _differences(saved_by: dict[str, str]) -> list[str]:
+    return [
+        f"saved by {name} {saved_by.get(name, 'unknown')}, this is {here}: continuation may differ in the last bits"
+        for name, here in versions().items()
+        if saved_by.get(name) != here
+    ]
+
+
+def _named_leaves(tree: PyTree, root: str = "tree") -> Iterator[tuple[str, Any]]:
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+        yield f"{root}{jax.tree_util.keystr(path)}", leaf
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, (jax.Array, np.ndarray, np.generic))
+
+
+def _is_number(leaf: Any) -> bool:
+    return isinstance(leaf, (bool, int, float)) and not isinstance(leaf, np.generic)
+
+
+def _is_key(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _bits(name: str, leaf: Any) -> np.ndarray:
+    array = np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+    if array.dtype.hasobject or array.dtype.names:
+        raise CheckpointError(f"{name} has type {array.dtype}, which is no plain array; store its parts as arrays")
+    if array.dtype.kind == "V" or not array.dtype.isbuiltin:
+        return np.ascontiguousarray(array).reshape(array.shape).view(f"u{array.dtype.itemsize}")
+    return array
+
+
+def _restore_number(name: str, value: Any, leaf: Any) -> Any:
+    for kind in (bool, float):
+        if isinstance(value, kind) != isinstance(leaf, kind):
+            raise _RefusedError(f"it belongs to another run: {name} is {value!r} there and {leaf!r} here")
+    return type(leaf)(value)
+
+
+def _restore(name: str, stored: np.ndarray, leaf: Any) -> Any:
+    expected = _bits(name, leaf)
+    if (stored.shape, stored.dtype) != (expected.shape, expected.dtype):
+        raise _RefusedError(f"{name} is stored as {stored.dtype}{list(stored.shape)}, which its metadata denies")
+    if _is_key(leaf):
+        return jax.random.wrap_key_data(jnp.asarray(stored), impl=jax.random.key_impl(leaf))
+    if stored.dtype != leaf.dtype:
+        stored = stored.view(leaf.dtype)
+    if isinstance(leaf, np.generic):
+        return stored[()]
+    return jnp.asarray(stored) if isinstance(leaf, jax.Array) else stored
+
+
+def _compare(header: dict[str, Any], like: PyTree, root: str) -> None:
+    """Refuse a file whose arrays are not those of `like`, and say which."""
+    expected = {n: (list(x.shape), str(x.dtype)) for n, x in _named_leaves(like, root) if _is_array(x)}
+    stored = {name: (shape, dtype) for name, shape, dtype in header["leaves"]}
+    for what, names in (("lacks", expected.keys() - stored.keys()), ("also has", stored.keys() - expected.keys())):
+        if names:
+            listed = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+            raise _RefusedError(f"it belongs to another run: it {what} {listed}")
+    for name, (shape, dtype) in expected.items():
+        if stored[name] != (shape, dtype):
+            was = f"{stored[name][1]}{stored[name][0]}"
+            raise _RefusedError(f"it belongs to another run: {name} is {was} there and {dtype}{shape} here")
+    numbers = {n for n, x in _named_leaves(like, root) if _is_number(x)}
+    if numbers != header["numbers"].keys():
+        listed = ", ".join(sorted(numbers ^ header["numbers"].keys())[:3])
+        raise _RefusedError(f"it belongs to another run: {listed} is a number in only one of the two")

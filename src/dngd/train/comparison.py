@@ -1,0 +1,132 @@
+"""Methods × seeds, one process for each run, so that a run that dies takes nothing with it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import yaml
+
+from dngd.train.config import Config
+from dngd.train.directory import RunDirectoryError, atomic_write, read_summary
+from dngd.train.locate import find_problem
+from dngd.train.method import check_method
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Which runs there are, and where."""
+
+    problem: str
+    methods: tuple[str, ...]
+    seeds: tuple[int, ...]
+    settings: Config
+    out: Path
+
+    def __post_init__(self):
+        if not self.methods:
+            raise ValueError("compare needs at least one method, such as --methods dense+ga,adam")
+        if not self.seeds:
+            raise ValueError("compare needs at least one seed: --seeds 3")
+        for method in self.methods:
+            check_method(method)
+        self.settings.resolved(find_problem(self.problem))
+
+    def runs(self) -> Iterator[tuple[str, Config]]:
+        """Names and settings."""
+        for method in self.methods:
+            for seed in self.seeds:
+                name = f"{method.replace('>', '-').replace(':', '')}-seed{seed}"
+                yield name, replace(self.settings, method=method, seed=seed)
+
+    def run(self, jobs: int = 1) -> dict[str, int]:
+        """Do what is not done yet; exit codes by name."""
+        if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+            raise ValueError(f"jobs={jobs!r} must be a positive whole number")
+        self._describe()
+        with ThreadPoolExecutor(jobs) as pool:
+            results = pool.map(lambda run: (run[0], self._run_one(*run)), self.runs())
+            return dict(results)
+
+    def _describe(self) -> None:
+        """Refuse a directory that holds another comparison."""
+        described = {
+            "problem": self.problem,
+            "methods": list(self.methods),
+            "seeds": list(self.seeds),
+            "settings": {
+                name: value for name, value in self.settings.as_dict().items() if name not in ("method", "seed")
+            },
+        }
+        path = self.out / "comparison.yaml"
+        if path.exists():
+            stored = yaml.safe_load(path.read_text())
+            # More methods or seeds may join; other settings would not be comparable.
+            for name in ("problem", "settings"):
+                if stored.get(name) != described[name]:
+                    raise RunDirectoryError(
+                        f"{self.out} holds a comparison with {name} = {stored.get(name)}, not {described[name]}; "
+                        "choose another --out"
+                    )
+            for name in ("methods", "seeds"):
+                described[name] = list(dict.fromkeys([*stored[name], *described[name]]))
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+            atomic_write(path, yaml.safe_dump(described, sort_keys=False).encode())
+        except OSError as error:
+            raise RunDirectoryError(f"cannot write to {self.out}: {error.strerror}; choose another --out") from error
+
+    def _run_one(self, name: str, config: Config) -> int:
+        directory = self.out / name
+        summary = read_summary(directory)
+        if summary is not None and summary["status"] == "finished":
+            print(f"{name}: finished before", flush=True)
+            return 0
+        print(f"{name}: …", flush=True)
+        settings = {"problem": self.problem, **config.as_dict()}
+        command = [sys.executable, "-m", "dngd.train.one_run", str(directory), json.dumps(settings)]
+        ended = subprocess.run(command, capture_output=True, text=True)
+        summary = read_summary(directory)
+        if ended.returncode != 0 and (summary is None or summary["status"] == "running"):
+            _record_failure(
+                directory, settings, ended.stderr.strip().splitlines()[-1:] or [f"exit code {ended.returncode}"]
+            )
+            summary = read_summary(directory)
+        error = summary["rel_l2"] if summary else None
+        shown = f"error {error:.2e}" if error is not None else (summary or {}).get("message", "")
+        print(f"{name}: {(summary or {}).get('outcome', 'failed')}, {shown}", flush=True)
+        return ended.returncode
+
+
+def _record_failure(directory: Path, settings: dict, lines: list[str]) -> None:
+    """A run that could not even say why it ended gets a row all the same."""
+    summary = read_summary(directory) or {
+        "schema": 1,
+        "problem": settings["problem"],
+        "method": settings["method"],
+        "preset": settings["preset"],
+        "seed": settings["seed"],
+        "rel_l2": None,
+        "errors": {},
+        "best_rel_l2": None,
+        "loss": None,
+        "steps": 0,
+        "seconds": 0.0,
+        "compile_seconds": 0.0,
+        "evaluation_seconds": 0.0,
+        "parameters": 0,
+        "residuals": 0,
+        "solver": "",
+        "precision": settings["precision"],
+        "points": {},
+        "coefficients": {},
+        "started": "",
+        "updated": "",
+        "environment": {},
+    }
+    summary |= {"status": "failed", "outcome": "error", "message": " ".join(lines)}
+    directory.mkdir(parents=True, exist_ok=True)
+    atomic_write(directory / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())

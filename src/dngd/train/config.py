@@ -1,0 +1,148 @@
+"""The settings of a run: typed, checked, and complete once they meet their problem."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from dngd.derivative.names import unknown
+from dngd.problem.preset import Preset
+from dngd.problem.problem import Problem
+from dngd.train.method import check_method
+
+Precision = Literal["float64", "float32"]
+DampingRule = Literal["gain_ratio", "loss", "constant", "decay"]
+LineSearchRule = Literal["backtracking", "grid", "none"]
+
+
+@dataclass(frozen=True)
+class Config:
+    """How to train. What is None is taken from the problem's preset."""
+
+    method: str | None = None
+    """auto, dense, primal, pcg (+ga: with geodesic acceleration), adam, sgd, lbfgs, soap; adam:0.3>lbfgs in turn"""
+    preset: str = "default"
+    """named settings of the problem: default, or paper for the paper's own"""
+    seconds: float | None = None
+    """budget of training time; compilation is timed apart"""
+    steps: int | None = None
+    """budget of steps; with it and no seconds, time does not matter"""
+    target: float | None = None
+    """stop once the relative error is below this"""
+    seed: int = 0
+    """of the network's weights and of the points"""
+    precision: Precision = "float64"
+    """of all numbers"""
+    points: dict[str, int] = field(default_factory=dict)
+    """points a step, by condition"""
+    damping: DampingRule | None = None
+    """rule for λ"""
+    damping_level: float | None = None
+    """first λ (gain_ratio, decay), cap (loss), or λ itself (constant)"""
+    line_search: LineSearchRule | None = None
+    """how the step length is chosen"""
+    line_search_points: int | None = None
+    """lengths that a search tries at most: 1, ½, ¼, …"""
+    momentum: float | None = None
+    """μ in [0, 1)"""
+    rank: int | None = None
+    """landmarks of the Nyström preconditioner (pcg)"""
+    tolerance: float | None = None
+    """relative residual of conjugate gradients (pcg)"""
+    iterations: int | None = None
+    """most iterations of conjugate gradients (pcg)"""
+    learning_rate: float | None = None
+    """of adam and soap, and the peak of sgd's"""
+    stages: bool = True
+    """whether to go through the problem's easier stages first"""
+    balance: int = 0
+    """steps between re-balancings of the terms' weights; 0 keeps them"""
+    checkpoint_seconds: float = 60.0
+    """between checkpoints"""
+    validate: bool = True
+    """whether the loss on points of its own decides which parameters are the best"""
+
+    def __post_init__(self):
+        if self.method is not None:
+            check_method(self.method)
+        _check_positive("seconds", self.seconds)
+        _check_positive("target", self.target)
+        _check_positive("damping_level", self.damping_level)
+        _check_positive("tolerance", self.tolerance)
+        _check_positive("learning_rate", self.learning_rate)
+        _check_positive("checkpoint_seconds", self.checkpoint_seconds)
+        for name in ("steps", "line_search_points", "rank", "iterations"):
+            _check_count(name, getattr(self, name), 1)
+        _check_count("balance", self.balance, 0)
+        _check_count("seed", self.seed, 0)
+        _check_choice("precision", self.precision, get_args(Precision))
+        _check_choice("damping", self.damping, get_args(DampingRule))
+        _check_choice("line_search", self.line_search, get_args(LineSearchRule))
+        if self.momentum is not None and not 0 <= self.momentum < 1:
+            raise ValueError(f"momentum={self.momentum!r} must lie in [0, 1)")
+        if not isinstance(self.points, Mapping):
+            raise TypeError(f"points={self.points!r} must map conditions to numbers, such as interior=400")
+        for name, count in self.points.items():
+            _check_count(f"points[{name!r}]", count, 1)
+
+    def resolved(self, problem: Problem) -> "Config":
+        """Every setting filled in: what is given, then the preset, then the preset's own defaults."""
+        presets = {"default": Preset()} | dict(problem.presets)
+        if self.preset not in presets:
+            raise ValueError(f"problem {problem.name!r}: " + unknown("preset", self.preset, presets))
+        preset = presets[self.preset]
+        filled: dict[str, Any] = {}
+        for name in (
+            "method",
+            "damping",
+            "damping_level",
+            "line_search",
+            "line_search_points",
+            "momentum",
+            "rank",
+            "tolerance",
+            "iterations",
+        ):
+            value = getattr(self, name)
+            filled[name] = getattr(preset, name) if value is None else value
+        if self.seconds is None and self.steps is None:
+            filled["seconds"] = preset.seconds
+        for name in self.points:
+            if name not in problem.conditions:
+                raise ValueError("points: " + unknown("condition", name, problem.conditions))
+        counts = {name: condition.points for name, condition in problem.conditions.items()}
+        filled["points"] = counts | dict(preset.points) | dict(self.points)
+        return dataclasses.replace(self, **filled)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As written to `config.yaml`."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Config":
+        """As read from a YAML file; unknown settings are refused with the nearest name."""
+        known = [item.name for item in dataclasses.fields(cls)]
+        for name in values:
+            if name not in known:
+                raise ValueError(unknown("setting", str(name), known))
+        return cls(**values)
+
+
+def _check_positive(name: str, value: float | None) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+        raise ValueError(f"{name}={value!r} must be a positive number")
+
+
+def _check_count(name: str, value: int | None, least: int) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
+
+
+def _check_choice(name: str, value: str | None, choices: tuple[str, ...]) -> None:
+    if value is not None and value not in choices:
+        raise ValueError(unknown(name, str(value), choices))

@@ -1,0 +1,248 @@
+"""The directory of a run: who may use it, and how files get into it without ever being half written.
+
+A run directory belongs to one configuration (`config.yaml`) and, while it is being written, to one process: an
+advisory lock (`flock`) on `.lock` that the operating system drops when the process ends, however it ends.
+"""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dngd.train.history import plain
+
+CONFIG, SUMMARY, HISTORY, CHECKPOINT, LOCK = "config.yaml", "summary.json", "history.jsonl", "checkpoint", ".lock"
+
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
+
+
+class RunDirectoryError(Exception):
+    """A run directory that cannot be used: which, why, and what to do."""
+
+
+def explain(error: OSError, path: Path) -> str:
+    """An error of the operating system: path, reason, remedy."""
+    reason = error.strerror or str(error)
+    if error.errno in FULL:
+        remedy = "free space there (or raise the quota or file size limit), or choose another directory with --out"
+    elif error.errno in FORBIDDEN:
+        remedy = "make the directory writable, or choose another one with --out"
+    elif error.errno in {errno.ENOTDIR, errno.EEXIST, errno.EISDIR}:
+        remedy = "a file stands where a directory is needed (or the reverse): choose another directory with --out"
+    else:
+        remedy = "check the disk, or choose another directory with --out"
+    return f"cannot write {path}: {reason}; {remedy}"
+
+
+def atomic_write(path: Path, data: bytes | memoryview) -> None:
+    """Write a file so that, whatever happens, `path` holds either its old contents or all of the new ones."""
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        with open(temporary, "wb", buffering=0) as file:
+            view = memoryview(data)
+            while view:
+                view = view[file.write(view) :]
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make names in a directory (a rename) survive a power failure."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class RunDirectory:
+    """A run directory, locked for this process until `close()` or the end of the process.
+
+    Use `RunDirectory.create` for a new run and `RunDirectory.open` to go on with one, best in a `with` statement.
+    `existed` tells whether an unfinished run with the same configuration was found.
+    """
+
+    def __init__(self, path: Path, config: dict[str, Any], lock: int, existed: bool):
+        self.path, self.config, self.existed, self._lock = path, config, existed, lock
+
+    @classmethod
+    def create(cls, path: str | os.PathLike, config: Mapping[str, Any]) -> "RunDirectory":
+        """Make a directory for a run with this configuration, or take up an unfinished run that has the same."""
+        path, text = Path(path), _dump(config)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunDirectoryError(explain(error, path)) from error
+        lock = _acquire(path)
+        try:
+            config, existed = yaml.safe_load(text), (path / CONFIG).exists()
+            if existed:
+                _compare(path, read_config(path), config)
+                _check_unfinished(path)
+            else:
+                _check_empty(path)
+                _write(path / CONFIG, text.encode())
+            return cls(path, config, lock, existed)
+        except BaseException:
+            os.close(lock)
+            raise
+
+    @classmethod
+    def open(cls, path: str | os.PathLike) -> "RunDirectory":
+        """Take up the run in this directory, finished or not."""
+        path = Path(path)
+        config = read_config(path)
+        return cls(path, config, _acquire(path), True)
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / CHECKPOINT
+
+    @property
+    def history(self) -> Path:
+        return self.path / HISTORY
+
+    def write_summary(self, summary: Mapping[str, Any]) -> None:
+        """Replace `summary.json`; numbers that are not finite become null."""
+        _write(self.path / SUMMARY, (json.dumps(plain(summary), indent=2, ensure_ascii=False) + "\n").encode())
+
+    def close(self) -> None:
+        """Let go of the lock. The file stays: removing it could take away a lock that another process just got."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> "RunDirectory":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+
+def read_config(path: str | os.PathLike) -> dict[str, Any]:
+    """The configuration of a run directory; needs no lock."""
+    file = Path(path) / CONFIG
+    try:
+        config = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunDirectoryError(
+            f"{path} is not a run directory (it has no {CONFIG}); check the path, or start a run with dngd solve"
+        ) from None
+    except OSError as error:
+        raise RunDirectoryError(f"cannot read {file}: {error.strerror}; check its permissions") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        what = " ".join(str(error).split())
+        raise RunDirectoryError(
+            f"{file} is not plain YAML ({what}); write settings as `name: value`, or restore the file"
+        ) from error
+    if not isinstance(config, dict) or not all(isinstance(key, str) for key in config):
+        raise RunDirectoryError(
+            f"{file} holds a {type(config).__name__}, not a mapping from names to settings; write settings as "
+            "`name: value`, or restore the file"
+        )
+    return config
+
+
+def read_summary(path: str | os.PathLike) -> dict[str, Any] | None:
+    """The summary of a run directory, None before it is first written; needs no lock."""
+    file = Path(path) / SUMMARY
+    try:
+        summary = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RunDirectoryError(f"cannot read {file}: {error.strerror}; check its permissions") from error
+    except ValueError as error:
+        raise RunDirectoryError(f"{file} is not JSON ({error}); remove it, or restore the file") from error
+    if not isinstance(summary, dict):
+        raise RunDirectoryError(f"{file} holds a {type(summary).__name__}, not an object; remove or restore the file")
+    return summary
+
+
+def _dump(config: Mapping[str, Any]) -> str:
+    for key, value in config.items():
+        if not isinstance(key, str):
+            raise RunDirectoryError(f"config has the key {key!r}; names of settings are strings")
+        try:
+            yaml.safe_dump(value)
+        except yaml.YAMLError as error:
+            raise RunDirectoryError(
+                f"config[{key!r}]={value!r} is a {type(value).__name__}, which YAML cannot hold safely; use numbers, "
+                "strings, booleans, lists, dictionaries or None"
+            ) from error
+    return yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        atomic_write(path, data)
+    except OSError as error:
+        raise RunDirectoryError(explain(error, path)) from error
+
+
+def _acquire(path: Path) -> int:
+    """The descriptor that holds the lock."""
+    file = path / LOCK
+    try:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise RunDirectoryError(explain(error, file)) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    except BlockingIOError:
+        holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+        os.close(descriptor)
+        raise RunDirectoryError(
+            f"{path} is in use by another run (process {holder}); wait for it, stop it, or choose another directory "
+            "with --out"
+        ) from None
+    except OSError as error:
+        os.close(descriptor)
+        raise RunDirectoryError(explain(error, file)) from error
+    return descriptor
+
+
+def _compare(path: Path, theirs: dict[str, Any], ours: dict[str, Any]) -> None:
+    absent = object()
+    show = lambda value: "absent" if value is absent else repr(value)  # noqa: E731
+    differing = [
+        f"{key}: {show(theirs.get(key, absent))} there, {show(ours.get(key, absent))} here"
+        for key in sorted(theirs.keys() | ours.keys())
+        if theirs.get(key, absent) != ours.get(key, absent)
+    ]
+    if differing:
+        raise RunDirectoryError(
+            f"{path} holds a run with another configuration ({'; '.join(differing)}); choose another directory with "
+            f"--out, or go on with that run: dngd resume {path}"
+        )
+
+
+def _check_unfinished(path: Path) -> None:
+    if (read_summary(path) or {}).get("status") == "finished":
+        raise RunDirectoryError(
+            f"the run in {path} is finished; choose another directory with --out, or give it more time: "
+            f"dngd resume {path}"
+        )
+
+
+def _check_empty(path: Path) -> None:
+    found = sorted(entry.name for entry in path.iterdir() if entry.name != LOCK and not entry.name.endswith(".tmp"))
+    if found:
+        listed = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
+        raise RunDirectoryError(
+            f"{path} is not a run directory but holds {listed}; choose a new or empty directory with --out"
+        )

@@ -1,0 +1,35 @@
+"""Where a run took place: what makes its figures comparable with others."""
+
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+
+import jax
+
+
+def environment() -> dict[str, str | int | float]:
+    """Versions and machine."""
+    device = jax.devices()[0]
+    return {
+        "dngd": metadata.version("dngd"),
+        "jax": jax.__version__,
+        "equinox": metadata.version("equinox"),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor": processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "device": f"{device.platform} ({device.device_kind})",
+    }
+
+
+def processor() -> str:
+    """The processor's name, as far as the system tells."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

@@ -1,0 +1,33 @@
+"""Stopping politely: the step in progress is finished and saved before the process ends."""
+
+import signal
+import threading
+from types import FrameType
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopRequest:
+    """A context in which SIGINT and SIGTERM ask for a stop; a second one ends the process at once."""
+
+    def __init__(self):
+        self.name: str | None = None
+        self._before: dict[signal.Signals, object] = {}
+
+    def __bool__(self) -> bool:
+        return self.name is not None
+
+    def __enter__(self) -> "StopRequest":
+        # Python allows handlers in the main thread only; elsewhere the caller is in charge of stopping.
+        if threading.current_thread() is threading.main_thread():
+            self._before = {number: signal.signal(number, self._request) for number in STOPPING}
+        return self
+
+    def __exit__(self, *_) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _request(self, number: int, frame: FrameType | None) -> None:
+        if self.name is not None:
+            raise KeyboardInterrupt
+        self.name = signal.Signals(number).name

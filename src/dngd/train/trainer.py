@@ -1,0 +1,486 @@
+r"""The trainer: steps until a budget, a target or a signal ends them, and nothing is lost on the way.
+
+Points are drawn from `(seed, step)` alone, so a run that goes on from a checkpoint takes exactly the steps that it
+would have taken without the interruption.
+"""
+
+import contextlib
+import datetime
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from dngd.linear_solve.plan import plan
+from dngd.linearize.residual import residual_vector
+from dngd.optimize.outcome import Outcome
+from dngd.problem.accuracy import Errors
+from dngd.problem.model import Model
+from dngd.problem.problem import Problem
+from dngd.problem.view import view
+from dngd.train import checkpoint
+from dngd.train.balance import balanced
+from dngd.train.build import Optimizer, make_optimizer
+from dngd.train.config import Config
+from dngd.train.directory import RunDirectory
+from dngd.train.environment import environment
+from dngd.train.history import History
+from dngd.train.method import phases
+from dngd.train.progress import Progress, Quiet
+from dngd.train.sampler import Sampler
+from dngd.train.signals import StopRequest
+
+EVALUATION_SHARE = 0.02
+"""Of the time, at most, for comparing with the reference."""
+
+PATIENCE = 100
+"""Steps in a row that do not move before a run counts as stalled or diverged."""
+
+Callback = Callable[[Mapping[str, Any], Model], bool | None]
+
+
+@dataclass
+class Position:
+    """Where a run stands; plain numbers, stored with every checkpoint."""
+
+    step: int = 0
+    seconds: float = 0.0
+    phase: int = 0
+    phase_step: int = 0
+    phase_seconds: float = 0.0
+    stage: int = 0
+    stage_step: int = 0
+    stage_seconds: float = 0.0
+    expected_steps: int = 0
+    idle: int = 0  # steps in a row that did not move
+    history: int = 0  # bytes
+    compile_seconds: float = 0.0
+    evaluation_seconds: float = 0.0
+    loss: float | None = None
+    rel_l2: float | None = None
+    best_rel_l2: float | None = None
+    best_loss: float | None = None
+    started: str = ""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a run leaves: the last parameters, the best ones, and the summary."""
+
+    model: Model
+    best: Model
+    summary: dict[str, Any]
+    rows: list[dict[str, Any]]
+
+
+@contextlib.contextmanager
+def working_precision(precision: str) -> Iterator[None]:
+    """Numbers of this precision by default, here only; global flags stay as they are."""
+    with jax.enable_x64(precision == "float64"):
+        yield
+
+
+def train(
+    problem: Problem,
+    config: Config,
+    directory: RunDirectory | None = None,
+    progress: Progress | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> Trained:
+    """Train, from the directory's last checkpoint if it has one.
+
+    `callbacks` are called after every step with the row of the history and the model; one that returns True
+    ends the run.
+    """
+    config = config.resolved(problem)
+    with working_precision(config.precision), StopRequest() as stop:
+        run = _Run(problem.with_points(config.points), config, directory, progress or Quiet(), callbacks, stop)
+        try:
+            return run.train()
+        except BaseException as error:
+            run.failed(error)
+            raise
+        finally:
+            run.close()
+
+
+class _Run:
+    def __init__(self, problem, config, directory, progress, callbacks, stop):
+        self.problem: Problem = problem
+        self.config: Config = config
+        self.directory: RunDirectory | None = directory
+        self.progress: Progress = progress
+        self.callbacks: Sequence[Callback] = callbacks
+        self.stop: StopRequest = stop
+        self.phases = phases(config.method)
+        self.stages = problem.stages if config.stages else ()
+        self.sampler = Sampler(problem, jax.random.fold_in(jax.random.key(config.seed), 1))
+        self.position = Position(started=_now())
+        self.rows: list[dict[str, Any]] = []
+        self.history = None if directory is None else History(directory.history)
+        self.solver, self.residuals = "", 0
+        self.errors: Errors | None = None
+        self.summary: dict[str, Any] = {}
+
+    # --- the run -----------------------------------------------------------------------------------------------
+
+    def train(self) -> Trained:
+        self._prepare()
+        outcome, message = self._loop()
+        return self._finish(outcome, message)
+
+    def _prepare(self) -> None:
+        """Network, state and points: new, or from the last checkpoint."""
+        self.model = self.problem.init(jax.random.fold_in(jax.random.key(self.config.seed), 0))
+        self.best = self.model
+        self.weights = {
+            name: jnp.asarray(condition.weight, float) for name, condition in self.problem.conditions.items()
+        }
+        self._resume()
+        self.terms = self._terms()
+        batch = self.sampler.batch(self.position.step, self.model, self.terms)
+        _check_finite(batch)
+        self._announce(batch)
+        self._compile(batch)
+        self._write_summary("running", "running", "")
+
+    def _resume(self) -> None:
+        notes: list[str] = []
+        metadata = None if self.directory is None else checkpoint.peek(self.directory.checkpoints)
+        if metadata is not None:
+            self.position.phase = metadata["phase"]
+            self.position.expected_steps = metadata["expected_steps"]
+        self.optimizer = self._optimizer()
+        self.state = self.optimizer.init(self.model)
+        if metadata is None:
+            return
+        like = self._tree()
+        tree, metadata, notes = checkpoint.load(self.directory.checkpoints, like)
+        fields = Position.__dataclass_fields__
+        self.position = Position(**{name: metadata[name] for name in fields})
+        self.model, self.state, self.weights = tree["model"], tree["state"], tree["weights"]
+        self.sampler.restore(tree["adaptive"])
+        with contextlib.suppress(checkpoint.CheckpointError):
+            self.best = checkpoint.load_best(self.directory.checkpoints, self.model)[0]
+        if self.history is not None:
+            lost = self.history.truncate(self.position.history)
+            notes = [*notes, *([lost] if lost else [])]
+        for note in notes:
+            self.progress.note(note)
+        self.progress.note(f"going on from step {self.position.step} ({self.position.seconds:.1f} s)")
+
+    def _optimizer(self) -> Optimizer:
+        return make_optimizer(self.phases[self.position.phase].method, self.config, self.position.expected_steps)
+
+    def _compile(self, batch) -> None:
+        """One step whose result is not used; schedules that need their length learn it from a second one."""
+        began = time.perf_counter()
+        for _ in range(2):  # the first compiles, the second tells what an evaluation costs
+            self._evaluate(timed=False)
+        info = _ready(self.optimizer.step(self.model, self.state, self.terms, batch))[2]
+        self.solver = getattr(info, "solver", "")
+        if self.phases[self.position.phase].method == "sgd" and not self.position.expected_steps:
+            again = time.perf_counter()
+            _ready(self.optimizer.step(self.model, self.state, self.terms, batch))
+            self.position.expected_steps = self._expected_steps(time.perf_counter() - again)
+            self.optimizer = self._optimizer()
+            _ready(self.optimizer.step(self.model, self.state, self.terms, batch))
+        self.position.compile_seconds += time.perf_counter() - began
+
+    def _expected_steps(self, seconds_a_step: float) -> int:
+        share = self.phases[self.position.phase].share
+        by_time = self.config.seconds * share / seconds_a_step if self.config.seconds else float("inf")
+        by_count = self.config.steps * share if self.config.steps else float("inf")
+        return max(2, round(min(by_time, by_count)))
+
+    def _loop(self) -> tuple[str, str]:
+        position = self.position
+        last_saved = position.seconds
+        clock = _Clock(position)
+        if position.step == 0:
+            self._save()
+        while (ending := self._ending()) is None:
+            if self._advance():
+                clock = _Clock(position)  # compiling a phase is not training
+            batch = self.sampler.batch(position.step, self.model, self.terms)
+            self.model, self.state, info = self.optimizer.step(self.model, self.state, self.terms, batch)
+            info = jax.device_get(info)
+            clock.tick()
+            row = self._row(info)
+            if self._evaluation_is_due():
+                self._evaluate()
+                row |= self._evaluated_row()
+            self._append(row)
+            if self.config.balance and position.step % self.config.balance == 0:
+                self.weights = balanced(self.terms, self.model, batch, self.weights)
+                self.terms = self._terms()
+            answers = [callback(row, self.model) for callback in self.callbacks]  # every one is called
+            if any(answers):
+                return "callback", "a callback asked to stop"
+            if position.seconds - last_saved >= self.config.checkpoint_seconds:
+                self._save()
+                last_saved = position.seconds
+        return ending
+
+    def _ending(self) -> tuple[str, str] | None:
+        position, config = self.position, self.config
+        if self.stop:
+            return "interrupted", f"by {self.stop.name}; go on with: dngd resume"
+        if config.target is not None and position.rel_l2 is not None and position.rel_l2 <= config.target:
+            return "target", f"relative error {position.rel_l2:.2e} reached {config.target:g}"
+        if config.steps is not None and position.step >= config.steps:
+            return "steps", ""
+        if config.seconds is not None and position.seconds >= config.seconds:
+            return "seconds", ""
+        if position.idle >= PATIENCE:
+            outcome = Outcome[self.rows[-1]["outcome"]] if self.rows else Outcome.LINE_SEARCH_REJECTED
+            name = {
+                Outcome.ZERO_GRADIENT: "converged",
+                Outcome.LINE_SEARCH_REJECTED: "stalled",
+            }.get(outcome, "diverged")
+            return name, f"{PATIENCE} steps in a row did not move: {outcome.remedy}"
+        return None
+
+    def _advance(self) -> bool:
+        """Go to the next stage or phase if it is time; whether something was compiled."""
+        position = self.position
+        if position.stage < len(self.stages):
+            stage = self.stages[position.stage]
+            by_steps = stage.steps is not None and position.stage_step >= stage.steps
+            by_time = (
+                stage.share is not None
+                and self.config.seconds is not None
+                and position.stage_seconds >= stage.share * self.config.seconds
+            )
+            if by_steps or by_time:
+                position.stage, position.stage_step, position.stage_seconds, position.idle = (
+                    position.stage + 1,
+                    0,
+                    0.0,
+                    0,
+                )
+                self.terms = self._terms()
+                self.progress.note(f"stage: {self._stage_name()}")
+        if position.phase + 1 < len(self.phases):
+            share = self.phases[position.phase].share
+            by_time = self.config.seconds is not None and position.phase_seconds >= share * self.config.seconds
+            by_steps = self.config.steps is not None and position.phase_step >= share * self.config.steps
+            if by_time or by_steps:
+                position.phase, position.phase_step, position.phase_seconds, position.idle = (
+                    position.phase + 1,
+                    0,
+                    0.0,
+                    0,
+                )
+                position.expected_steps = 0
+                self.optimizer = self._optimizer()
+                self.state = self.optimizer.init(self.model)
+                self.progress.note(f"method: {self.phases[position.phase].method}")
+                self._compile(self.sampler.batch(position.step, self.model, self.terms))
+                self._save()
+                return True
+        return False
+
+    # --- what is seen ------------------------------------------------------------------------------------------
+
+    def _terms(self):
+        stage = self.position.stage
+        constants = self.stages[stage].constants if stage < len(self.stages) else {}
+        return self.problem.terms(constants, self.weights)
+
+    def _stage_name(self) -> str:
+        stage = self.position.stage
+        return self.stages[stage].name if stage < len(self.stages) else ""
+
+    def _announce(self, batch) -> None:
+        planned = plan(self.terms, self.model, batch)
+        self.residuals, self.parameters = planned.residuals, planned.parameters
+        described = environment()
+        lines = [
+            f"{self.problem.name}: {self.problem.description}".rstrip(": "),
+            f"method {self.config.method}, preset {self.config.preset}, seed {self.config.seed}, "
+            f"{self.config.precision} on {described['device']}, {described['cores']} cores",
+            *str(planned).splitlines(),
+            "points a step: " + ", ".join(f"{name} {count:,}" for name, count in self.config.points.items()),
+        ]
+        self.progress.start(lines, self.config.seconds, self.config.steps)
+
+    def _row(self, info) -> dict[str, Any]:
+        position = self.position
+        outcome = Outcome(int(info.outcome))
+        position.idle = 0 if outcome.moved else position.idle + 1
+        position.loss = float(info.loss)
+        predicted, actual = float(info.predicted_reduction), float(info.actual_reduction)
+        return {
+            "step": position.step,
+            "seconds": position.seconds,
+            "stage": self._stage_name(),
+            "method": self.phases[position.phase].method,
+            "loss": position.loss,
+            "terms": {name: float(value) for name, value in info.term_losses.items()},
+            "damping": float(info.damping),
+            "step_length": float(info.step_length),
+            "predicted_reduction": predicted,
+            "actual_reduction": actual,
+            "gain": actual / predicted if predicted > 0 else None,
+            "gradient_norm": float(info.gradient_norm),
+            "solver_iterations": int(info.solver_iterations),
+            "solver_residual": float(info.solver_residual),
+            "evaluations": int(info.evaluations),
+            "outcome": outcome.name,
+        }
+
+    def _append(self, row: dict[str, Any]) -> None:
+        self.rows.append(row)
+        if self.history is not None:
+            self.history.append(row)
+        self.progress.step(row)
+
+    def _evaluation_is_due(self) -> bool:
+        position = self.position
+        return position.evaluation_seconds + self.last_evaluation <= EVALUATION_SHARE * position.seconds
+
+    def _evaluate(self, timed: bool = True) -> None:
+        """Error against the reference, and the loss on points of its own, which decides what is best."""
+        began = time.perf_counter()
+        position = self.position
+        if self.problem.evaluator is not None:
+            self.errors = self.problem.errors(self.model, quick=True)
+            position.rel_l2 = self.errors.rel_l2
+            position.best_rel_l2 = min(position.rel_l2, position.best_rel_l2 or np.inf)
+        if self.config.validate and position.stage >= len(self.stages):
+            terms = self.problem.terms()
+            loss = float(_loss(terms, self.model, self.sampler.validation()))
+            if np.isfinite(loss) and (position.best_loss is None or loss < position.best_loss):
+                position.best_loss, self.best = loss, self.model
+        self.last_evaluation = time.perf_counter() - began
+        if timed:
+            position.evaluation_seconds += self.last_evaluation
+
+    def _evaluated_row(self) -> dict[str, Any]:
+        return {} if self.errors is None else {"rel_l2": self.errors.rel_l2, "errors": self.errors.fields}
+
+    # --- what is kept ------------------------------------------------------------------------------------------
+
+    def _tree(self) -> dict[str, PyTree]:
+        return {
+            "model": self.model,
+            "state": self.state,
+            "weights": self.weights,
+            "adaptive": self.sampler.adaptive(),
+        }
+
+    def _save(self) -> None:
+        if self.directory is None:
+            return
+        self.history.flush(sync=True)
+        self.position.history = self.history.position
+        metadata = dict(vars(self.position))
+        # The best goes first: a checkpoint never refers to a better one that is not there.
+        checkpoint.save_best(self.directory.checkpoints, self.best, metadata)
+        checkpoint.save(self.directory.checkpoints, self._tree(), metadata)
+        self._write_summary("running", "running", "")
+
+    def _finish(self, outcome: str, message: str) -> Trained:
+        self._save()
+        if self.problem.evaluator is not None:
+            self.errors = self.problem.errors(self.model)
+            self.position.rel_l2 = self.errors.rel_l2
+        status = "interrupted" if outcome == "interrupted" else "finished"
+        self._write_fields()
+        self._write_summary(status, outcome, message)
+        self.progress.end(self.summary)
+        return Trained(self.model, self.best, self.summary, self.rows)
+
+    def _write_fields(self) -> None:
+        if self.directory is None:
+            return
+        with (self.directory.path / "fields.npz.tmp").open("wb") as stream:
+            np.savez_compressed(stream, **view(self.problem, self.model).arrays())
+        (self.directory.path / "fields.npz.tmp").replace(self.directory.path / "fields.npz")
+
+    def failed(self, error: BaseException) -> None:
+        """The last good checkpoint stays; the summary says what happened."""
+        if self.directory is not None and self.summary:
+            with contextlib.suppress(Exception):
+                self._write_summary("failed", "error", f"{type(error).__name__}: {error}")
+
+    def close(self) -> None:
+        if self.history is not None:
+            self.history.close()
+
+    def _write_summary(self, status: str, outcome: str, message: str) -> None:
+        position = self.position
+        self.summary = {
+            "schema": 1,
+            "problem": self.problem.name,
+            "method": self.config.method,
+            "preset": self.config.preset,
+            "seed": self.config.seed,
+            "status": status,
+            "outcome": outcome,
+            "message": message,
+            "rel_l2": position.rel_l2,
+            "errors": {} if self.errors is None else self.errors.fields,
+            "best_rel_l2": position.best_rel_l2,
+            "loss": position.loss,
+            "steps": position.step,
+            "seconds": position.seconds,
+            "compile_seconds": position.compile_seconds,
+            "evaluation_seconds": position.evaluation_seconds,
+            "parameters": self.parameters,
+            "residuals": self.residuals,
+            "solver": self.solver,
+            "precision": self.config.precision,
+            "points": dict(self.config.points),
+            "coefficients": {name: np.asarray(value).tolist() for name, value in self.model.coefficients.items()},
+            "started": position.started,
+            "updated": _now(),
+            "environment": environment(),
+        }
+        if self.directory is not None:
+            self.directory.write_summary(self.summary)
+
+
+class _Clock:
+    """Adds the time since the last tick to a position: training time, with compilation left out."""
+
+    def __init__(self, position: Position):
+        self._position, self._last = position, time.perf_counter()
+
+    def tick(self) -> None:
+        now = time.perf_counter()
+        passed, self._last = now - self._last, now
+        position = self._position
+        position.step += 1
+        position.phase_step += 1
+        position.stage_step += 1
+        position.seconds += passed
+        position.phase_seconds += passed
+        position.stage_seconds += passed
+
+
+@eqx.filter_jit
+def _loss(terms, model, batch):
+    return 0.5 * jnp.sum(residual_vector(terms, model, batch) ** 2)
+
+
+def _ready(tree: PyTree) -> PyTree:
+    return jax.block_until_ready(tree)
+
+
+def _check_finite(batch: Mapping[str, Any]) -> None:
+    for name, points in batch.items():
+        for leaf in jax.tree.leaves(points):
+            if jnp.issubdtype(leaf.dtype, jnp.inexact) and not bool(jnp.isfinite(leaf).all()):
+                raise ValueError(f"condition {name!r}: a sampled point is not finite; check its region or data")
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -1,0 +1,156 @@
+"""The commands, as typed."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dngd.cli import main
+from dngd.cli.exit_code import ExitCode, exit_code
+from dngd.cli.settings import read_settings
+
+SMALL = f"{Path(__file__).parents[1] / 'train' / 'small.py'}:problem"
+
+
+@pytest.fixture(autouse=True)
+def _no_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("DNGD_CACHE", "off")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_list_names_every_problem(capsys):
+    assert main(["list"]) == ExitCode.DONE
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in ("heat", "poisson100k", "inverse", "lbfgs"))
+
+
+def test_solve_resume_report(tmp_path, capsys):
+    assert main(["solve", SMALL, "--steps", "12", "--out", "run", "--points", "interior", "20"]) == ExitCode.DONE
+    printed = capsys.readouterr().out
+    assert "m = 24 residuals" in printed
+    assert "figure: run/solution.png" in printed
+    summary = json.loads((tmp_path / "run/summary.json").read_text())
+    assert summary["outcome"] == "steps"
+    assert summary["points"] == {"interior": 20, "ends": 4}
+    assert yaml.safe_load((tmp_path / "run/config.yaml").read_text())["problem"] == SMALL
+    assert main(["resume", "run", "--steps", "15", "--quiet"]) == ExitCode.DONE
+    assert json.loads((tmp_path / "run/summary.json").read_text())["steps"] == 15
+    assert main(["report", "run", "--out", "page.html"]) == ExitCode.DONE
+    assert "small" in (tmp_path / "page.html").read_text()
+
+
+def test_plan_trains_nothing(capsys):
+    assert main(["plan", "cavity", "--preset", "paper"]) == ExitCode.DONE
+    printed = capsys.readouterr().out
+    assert "m = 34,000" in printed
+    assert "n = 66,819" in printed
+
+
+def test_settings_from_a_file_and_what_is_typed_wins(tmp_path):
+    (tmp_path / "run.yaml").write_text(f"problem: {SMALL}\nsteps: 3\nmomentum: 0.5\nstages: false\npoints: {{ends: 6}}\n")
+    assert main(["solve", "--config", "run.yaml", "--steps", "4", "--out", "run", "--quiet"]) == ExitCode.DONE
+    config = yaml.safe_load((tmp_path / "run/config.yaml").read_text())
+    assert (config["steps"], config["momentum"], config["stages"]) == (4, 0.5, False)
+    assert config["points"] == {"interior": 16, "ends": 6}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["solve", "kovaznay"], "did you mean 'kovasznay'"),
+        (["solve", SMALL, "--method", "dnse"], "did you mean 'dense'"),
+        (["solve", SMALL, "--method", "adam>lbfgs"], "give adam a share"),
+        (["solve", SMALL, "--preset", "papr"], "unknown preset"),
+        (["solve", SMALL, "--points", "inside", "3"], "unknown condition 'inside'"),
+        (["solve", SMALL, "--seconds", "-1"], "seconds=-1.0 must be a positive number"),
+        (["solve", SMALL, "--momentum", "1.5"], r"momentum=1.5 must lie in"),
+        (["solve", "nowhere.py:problem"], "there is no file"),
+        (["solve", SMALL.replace(":problem", ":nothing")], "has no 'nothing'"),
+        (["solve", SMALL.replace(":problem", "")], "say which object"),
+        (["solve", SMALL, "--config"], "needs a file"),
+        (["solve", SMALL, "--config", "missing.yaml"], "No such file"),
+        (["compare", SMALL, "--methods", "dense,adm"], "did you mean 'adam'"),
+        (["compare", SMALL, "--seeds", "0"], "at least one seed"),
+    ],
+)
+def test_wrong_usage_is_explained(arguments, message, capsys):
+    assert main(arguments) == ExitCode.USAGE
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_unknown_option_gets_a_suggestion(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["solve", SMALL, "--secnods", "3"])
+    assert ended.value.code == ExitCode.USAGE
+    assert "--seconds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["resume", "nothing"], ["report", "nothing"]])
+def test_missing_directory_is_explained(command, capsys):
+    assert main(command) in (ExitCode.ERROR, ExitCode.USAGE)
+    assert "nothing" in capsys.readouterr().err
+
+
+def test_settings_files_that_are_not(tmp_path):
+    for text in ("- a\n- b\n", "a: [1\n"):
+        (tmp_path / "bad.yaml").write_text(text)
+        with pytest.raises(ValueError, match=r"bad\.yaml"):
+            read_settings(["solve", "--config", "bad.yaml"])
+
+
+def test_exit_codes():
+    assert exit_code({"outcome": "seconds", "status": "finished", "message": ""}) == 0
+    assert exit_code({"outcome": "stalled", "status": "finished", "message": ""}) == 3
+    assert exit_code({"outcome": "interrupted", "status": "interrupted", "message": "by SIGTERM"}) == 143
+    assert exit_code({"outcome": "interrupted", "status": "interrupted", "message": "by SIGINT"}) == 130
+
+
+def test_interrupted_from_outside_and_locked_while_running(tmp_path, capsys):
+    command = [sys.executable, "-m", "dngd", "solve", SMALL, "--seconds", "300", "--out", "run"]
+    child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    history = tmp_path / "run/history.jsonl"
+    deadline = time.monotonic() + 120
+    while not (history.exists() and (tmp_path / "run/checkpoint").exists()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert main(["solve", SMALL, "--seconds", "300", "--out", "run", "--quiet"]) == ExitCode.ERROR
+    assert str(child.pid) in capsys.readouterr().err
+    child.send_signal(signal.SIGINT)
+    printed, errors = child.communicate(timeout=60)
+    assert child.returncode == ExitCode.INTERRUPTED, errors
+    assert "dngd resume" in printed
+    summary = json.loads((tmp_path / "run/summary.json").read_text())
+    assert summary["status"] == "interrupted"
+
+
+def test_comparison_goes_on_where_it_stopped(tmp_path, capsys):
+    arguments = ["compare", SMALL, "--methods", "dense,adam", "--seeds", "1", "--steps", "5", "--out", "runs"]
+    assert main(arguments) == ExitCode.DONE
+    first = capsys.readouterr().out
+    assert "dense" in first
+    assert (tmp_path / "runs/table.md").exists()
+    assert (tmp_path / "runs/convergence.png").exists()
+    finished = (tmp_path / "runs/dense-seed0/summary.json").read_text()
+    # One more method; the others are not run again.
+    arguments[3] = "dense,adam,primal"
+    assert main(arguments) == ExitCode.DONE
+    assert "dense-seed0: finished before" in capsys.readouterr().out
+    assert (tmp_path / "runs/dense-seed0/summary.json").read_text() == finished
+    # Other settings are another comparison.
+    arguments[-3] = "6"
+    assert main(arguments) == ExitCode.ERROR
+
+
+def test_a_run_that_dies_is_a_row(tmp_path):
+    """A method that cannot be had for this problem: more landmarks than residuals."""
+    arguments = ["compare", SMALL, "--methods", "pcg,dense", "--seeds", "1", "--steps", "3", "--rank", "5000", "--out", "runs"]
+    assert main(arguments) == ExitCode.DONE
+    assert "5000" in (tmp_path / "runs/pcg-seed0/summary.json").read_text()
+    assert json.loads((tmp_path / "runs/pcg-seed0/summary.json").read_text())["status"] == "failed"
+    assert json.loads((tmp_path / "runs/dense-seed0/summary.json").read_text())["status"] == "finished"
+    assert "pcg" in (tmp_path / "runs/table.md").read_text()

@@ -1,0 +1,235 @@
+"""Runs end for a named reason, lose nothing, and go on as if never interrupted."""
+
+import dataclasses
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from train import small
+
+import dngd
+from dngd import report
+from dngd.train.directory import RunDirectoryError
+from dngd.train.history import read as read_history
+
+SETTINGS = {"quiet": True, "momentum": 0.5}
+
+
+def bits(model):
+    return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(eqx.filter(model, eqx.is_array))]
+
+
+def without_times(rows):
+    timed = ("seconds", "rel_l2", "errors")  # evaluations happen by the clock
+    return [{key: value for key, value in row.items() if key not in timed} for row in rows]
+
+
+def test_ends_by_steps_seconds_target_and_callback():
+    assert dngd.solve(small.problem, steps=3, **SETTINGS).summary["outcome"] == "steps"
+    timed = dngd.solve(small.problem, seconds=0.5, **SETTINGS).summary
+    assert timed["outcome"] == "seconds"
+    assert 0.5 <= timed["seconds"] < 5
+    reached = dngd.solve(small.problem, steps=500, target=1e-2, **SETTINGS)
+    assert reached.summary["outcome"] == "target"
+    assert reached.rel_l2 < 2e-2
+    seen = []
+
+    def stop(row, model):
+        seen.append(row["step"])
+        return row["step"] == 4
+
+    assert dngd.solve(small.problem, steps=500, callbacks=[stop], **SETTINGS).summary["outcome"] == "callback"
+    assert seen == [1, 2, 3, 4]
+
+
+def test_diverging_run_keeps_its_last_good_parameters():
+    problem = small.make(
+        conditions={"interior": dngd.Operator(lambda u, x: jnp.log(u.xx - 1e6), points=4)}, constants={}
+    )
+    solution = dngd.solve(problem, steps=1000, **SETTINGS)
+    assert solution.summary["outcome"] == "diverged"
+    assert "singular" in solution.summary["message"]
+    assert all(np.isfinite(np.frombuffer(part)).all() for part in bits(solution.model))
+
+
+def test_solution_is_a_function():
+    solution = dngd.solve(small.problem, steps=40, **SETTINGS)
+    points = np.linspace(0, 1, 7)[:, None]
+    assert solution(points).shape == (7, 1)
+    assert np.abs(solution(points)[:, 0] - np.sin(np.pi * points[:, 0])).max() < 10 * solution.rel_l2 + 1e-3
+
+
+def test_run_directory_validates_against_the_schema_and_loads(tmp_path):
+    solution = dngd.solve(small.problem, steps=30, out=tmp_path / "run", **SETTINGS)
+    assert report.validate_run(tmp_path / "run") == []
+    loaded = dngd.load(tmp_path / "run", small.problem)
+    assert bits(loaded.model) == bits(solution.model)
+    assert loaded.rel_l2 == solution.rel_l2
+    assert len(loaded.history) == 30
+    with pytest.raises(ValueError, match="pass the problem"):
+        dngd.load(tmp_path / "run")
+    for name in ("fields.npz", "fields.vti"):
+        assert solution.export(tmp_path / name).exists()
+    assert solution.plot(tmp_path / "figure.png").stat().st_size > 1000
+
+
+def test_load_in_a_fresh_process(tmp_path):
+    out = tmp_path / "run"
+    solution = dngd.solve(small.problem, steps=5, out=out, **SETTINGS)
+    code = f"import dngd; from train import small; print(repr(dngd.load({str(out)!r}, small.problem).predict([[0.5]]).tolist()))"
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    printed = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert printed.returncode == 0, printed.stderr
+    # Another process compiles with other thread settings than the tests.
+    assert json.loads(printed.stdout)[0][0] == pytest.approx(float(solution.predict([[0.5]])[0, 0]), rel=1e-12)
+
+
+VARIANTS = {
+    "dense": {"method": "dense+ga"},
+    "pcg": {"method": "pcg", "rank": 8},
+    "adam": {"method": "adam"},
+    "lbfgs": {"method": "lbfgs"},
+    "soap": {"method": "soap"},
+    "sgd": {"method": "sgd"},
+    "phases": {"method": "adam:0.5>dense"},
+    "balance": {"balance": 3},
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_interrupted_and_resumed_is_bit_for_bit_the_same(name, tmp_path):
+    settings = SETTINGS | VARIANTS[name]
+    whole = dngd.solve(small.problem, steps=12, out=tmp_path / "whole", **settings)
+
+    def interrupt(row, model):
+        if row["step"] in (5, 8):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    first = dngd.solve(small.problem, steps=12, out=tmp_path / "parts", callbacks=[interrupt], **settings)
+    assert first.summary["outcome"] == "interrupted"
+    assert first.summary["steps"] == 5
+    second = dngd.resume(tmp_path / "parts", small.problem, quiet=True, callbacks=[interrupt])
+    assert second.summary["steps"] == 8
+    third = dngd.resume(tmp_path / "parts", small.problem, quiet=True)
+    assert third.summary["outcome"] == "steps"
+    assert bits(third.model) == bits(whole.model)
+    assert without_times(third.history) == without_times(whole.history)
+
+
+def test_adaptive_points_survive_an_interruption(tmp_path):
+    conditions = dict(small.problem.conditions)
+    for every in (4, None):
+        sampling = dngd.Sampling(every=every, adaptive=dngd.Adaptive(candidates=4))
+        conditions["interior"] = dataclasses.replace(conditions["interior"], sampling=sampling)
+        problem = small.make(conditions=conditions)
+        whole = dngd.solve(problem, steps=10, **SETTINGS)
+
+        def interrupt(row, model):
+            if row["step"] == 6:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        out = tmp_path / str(every)
+        assert dngd.solve(problem, steps=10, out=out, callbacks=[interrupt], **SETTINGS).summary["steps"] == 6
+        assert bits(dngd.resume(out, problem, quiet=True).model) == bits(whole.model)
+
+
+def test_stages_come_first_and_are_named():
+    problem = small.make(stages=(dngd.Stage("half", {"scale": 5.0}, steps=3), dngd.Stage("most", {"scale": 8.0}, steps=2)))
+    rows = dngd.solve(problem, steps=8, **SETTINGS).history
+    assert [row["stage"] for row in rows] == ["half"] * 3 + ["most"] * 2 + [""] * 3
+    rows = dngd.solve(problem, steps=4, stages=False, **SETTINGS).history
+    assert {row["stage"] for row in rows} == {""}
+
+
+def test_finished_run_is_extended(tmp_path):
+    whole = dngd.solve(small.problem, steps=9, **SETTINGS)
+    dngd.solve(small.problem, steps=4, out=tmp_path / "run", **SETTINGS)
+    longer = dngd.resume(tmp_path / "run", small.problem, quiet=True, steps=9)
+    assert bits(longer.model) == bits(whole.model)
+    with pytest.raises(ValueError, match="momentum cannot change"):
+        dngd.resume(tmp_path / "run", small.problem, momentum=0.1)
+
+
+def test_same_directory_with_other_settings_is_refused(tmp_path):
+    dngd.solve(small.problem, steps=2, out=tmp_path / "run", **SETTINGS)
+    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    with pytest.raises(RunDirectoryError, match="seed: 0 there, 1 here"):
+        dngd.solve(small.problem, steps=2, seed=1, out=tmp_path / "run", **SETTINGS)
+    with pytest.raises(RunDirectoryError, match="finished"):
+        dngd.solve(small.problem, steps=2, out=tmp_path / "run", **SETTINGS)
+    assert before == {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+
+
+def test_corrupted_checkpoint_falls_back_to_the_one_before(tmp_path):
+    out = tmp_path / "run"
+    whole = dngd.solve(small.problem, steps=10, **SETTINGS)
+
+    def interrupt(row, model):
+        if row["step"] == 6:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    dngd.solve(small.problem, steps=10, out=out, callbacks=[interrupt], checkpoint_seconds=1e-6, **SETTINGS)
+    newest = sorted((out / "checkpoint").glob("checkpoint-*.npz"))[-1]
+    newest.write_bytes(newest.read_bytes()[:-100])
+    assert bits(dngd.resume(out, small.problem, quiet=True).model) == bits(whole.model)
+    assert len(read_history(out / "history.jsonl")) == 10
+
+
+CHILD = """
+import sys, dngd
+from train import small
+from dngd.train.progress import Quiet
+class Told(Quiet):
+    def step(self, row):
+        print(row["step"], flush=True)
+settings = dict(steps=300, momentum=0.5, checkpoint_seconds=1e-6, progress=Told())
+dngd.solve(small.problem, out=sys.argv[1], **settings)
+"""
+
+
+def start_child(out, cache):
+    environment = os.environ | {
+        "PYTHONPATH": str(Path(__file__).parents[1]),
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(out)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def finish(child):
+    _, errors = child.communicate(timeout=300)
+    assert child.returncode == 0, errors
+
+
+def test_killed_at_twenty_moments_ends_in_the_same_bits(tmp_path):
+    """A checkpoint is written after every step, so many of the kills hit a write."""
+    finish(start_child(tmp_path / "whole", tmp_path / "cache"))
+    moments, kills = random.Random(0), 0
+    while kills < 20:
+        child = start_child(tmp_path / "killed", tmp_path / "cache")
+        child.stdout.readline()  # it is stepping
+        time.sleep(moments.uniform(0, 0.25))
+        if child.poll() is not None:
+            break
+        child.kill()
+        child.wait()
+        child.stdout.close()
+        child.stderr.close()
+        kills += 1
+    assert kills == 20, "the run ended before it was killed often enough"
+    finish(start_child(tmp_path / "killed", tmp_path / "cache"))
+    whole, killed = (dngd.load(tmp_path / name, small.problem) for name in ("whole", "killed"))
+    assert bits(killed.model) == bits(whole.model)
+    assert without_times(killed.history) == without_times(whole.history)
