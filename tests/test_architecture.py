@@ -18,6 +18,7 @@ ORDER = [
     "optimize",
     "train",
     "report",
+    "solution",  # a module: it joins training and reports
     "cli",
 ]
 FILES = sorted(SOURCE.rglob("*.py"))

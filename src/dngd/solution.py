@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 from dngd import report
 from dngd.problem.model import Model
@@ -37,10 +37,10 @@ class Solution:
     summary: Mapping[str, Any]
     history: Sequence[Mapping[str, Any]]
 
-    def predict(self, points: Float[Array, "N d"] | Float[np.ndarray, "N d"]) -> np.ndarray:
+    def predict(self, points: ArrayLike) -> np.ndarray:
         """The fields at points: `(N, fields)`, in the order of the problem's fields."""
         with working_precision(self.summary["precision"]):
-            return self.problem.predict(self.model, np.asarray(points))
+            return self.problem.predict(self.model, np.asarray(points, float))
 
     __call__ = predict
 

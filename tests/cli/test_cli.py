@@ -31,7 +31,8 @@ def test_list_names_every_problem(capsys):
 
 
 def test_solve_resume_report(tmp_path, capsys):
-    assert main(["solve", SMALL, "--steps", "12", "--out", "run", "--points", "interior", "20"]) == ExitCode.DONE
+    arguments = ["solve", SMALL, "--steps", "12", "--out", "run", "--points", "interior", "20", "--tensorboard"]
+    assert main(arguments) == ExitCode.DONE
     printed = capsys.readouterr().out
     assert "m = 24 residuals" in printed
     assert "figure: run/solution.png" in printed
@@ -39,6 +40,7 @@ def test_solve_resume_report(tmp_path, capsys):
     assert summary["outcome"] == "steps"
     assert summary["points"] == {"interior": 20, "ends": 4}
     assert yaml.safe_load((tmp_path / "run/config.yaml").read_text())["problem"] == SMALL
+    assert list((tmp_path / "run/tensorboard").iterdir())
     assert main(["resume", "run", "--steps", "15", "--quiet"]) == ExitCode.DONE
     assert json.loads((tmp_path / "run/summary.json").read_text())["steps"] == 15
     assert main(["report", "run", "--out", "page.html"]) == ExitCode.DONE
@@ -53,7 +55,9 @@ def test_plan_trains_nothing(capsys):
 
 
 def test_settings_from_a_file_and_what_is_typed_wins(tmp_path):
-    (tmp_path / "run.yaml").write_text(f"problem: {SMALL}\nsteps: 3\nmomentum: 0.5\nstages: false\npoints: {{ends: 6}}\n")
+    (tmp_path / "run.yaml").write_text(
+        f"problem: {SMALL}\nsteps: 3\nmomentum: 0.5\nstages: false\npoints: {{ends: 6}}\n"
+    )
     assert main(["solve", "--config", "run.yaml", "--steps", "4", "--out", "run", "--quiet"]) == ExitCode.DONE
     config = yaml.safe_load((tmp_path / "run/config.yaml").read_text())
     assert (config["steps"], config["momentum"], config["stages"]) == (4, 0.5, False)
@@ -148,7 +152,20 @@ def test_comparison_goes_on_where_it_stopped(tmp_path, capsys):
 
 def test_a_run_that_dies_is_a_row(tmp_path):
     """A method that cannot be had for this problem: more landmarks than residuals."""
-    arguments = ["compare", SMALL, "--methods", "pcg,dense", "--seeds", "1", "--steps", "3", "--rank", "5000", "--out", "runs"]
+    arguments = [
+        "compare",
+        SMALL,
+        "--methods",
+        "pcg,dense",
+        "--seeds",
+        "1",
+        "--steps",
+        "3",
+        "--rank",
+        "5000",
+        "--out",
+        "runs",
+    ]
     assert main(arguments) == ExitCode.DONE
     assert "5000" in (tmp_path / "runs/pcg-seed0/summary.json").read_text()
     assert json.loads((tmp_path / "runs/pcg-seed0/summary.json").read_text())["status"] == "failed"

@@ -86,9 +86,12 @@ def test_run_directory_validates_against_the_schema_and_loads(tmp_path):
 def test_load_in_a_fresh_process(tmp_path):
     out = tmp_path / "run"
     solution = dngd.solve(small.problem, steps=5, out=out, **SETTINGS)
-    code = f"import dngd; from train import small; print(repr(dngd.load({str(out)!r}, small.problem).predict([[0.5]]).tolist()))"
+    code = "import dngd, sys; from train import small\n"
+    code += "print(dngd.load(sys.argv[1], small.problem).predict([[0.5]]).tolist())"
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
-    printed = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    printed = subprocess.run(
+        [sys.executable, "-c", code, str(out)], env=environment, capture_output=True, text=True, timeout=120
+    )
     assert printed.returncode == 0, printed.stderr
     # Another process compiles with other thread settings than the tests.
     assert json.loads(printed.stdout)[0][0] == pytest.approx(float(solution.predict([[0.5]])[0, 0]), rel=1e-12)
@@ -144,7 +147,9 @@ def test_adaptive_points_survive_an_interruption(tmp_path):
 
 
 def test_stages_come_first_and_are_named():
-    problem = small.make(stages=(dngd.Stage("half", {"scale": 5.0}, steps=3), dngd.Stage("most", {"scale": 8.0}, steps=2)))
+    problem = small.make(
+        stages=(dngd.Stage("half", {"scale": 5.0}, steps=3), dngd.Stage("most", {"scale": 8.0}, steps=2))
+    )
     rows = dngd.solve(problem, steps=8, **SETTINGS).history
     assert [row["stage"] for row in rows] == ["half"] * 3 + ["most"] * 2 + [""] * 3
     rows = dngd.solve(problem, steps=4, stages=False, **SETTINGS).history
@@ -204,7 +209,11 @@ def start_child(out, cache):
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
     return subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(out)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", CHILD, str(out)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 

@@ -61,4 +61,3 @@ def use_compilation_cache() -> None:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dngd"
     jax.config.update("jax_compilation_cache_dir", where or str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
-

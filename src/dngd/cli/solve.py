@@ -13,6 +13,7 @@ from dngd.solution import Solution
 from dngd.train.config import Config
 from dngd.train.directory import RunDirectoryError, read_config, read_summary
 from dngd.train.locate import find_problem
+from dngd.train.tensorboard import tensorboard_callback
 
 
 def solve(
@@ -20,6 +21,7 @@ def solve(
     settings: Annotated[Config, tyro.conf.arg(name="")] = Config(),
     out: Path | None = None,
     quiet: bool = False,
+    tensorboard: bool = False,
 ) -> int:
     """Train a network that solves a problem.
 
@@ -30,11 +32,13 @@ def solve(
         problem: a name from `dngd list`, or FILE.py:NAME for a dngd.Problem of your own
         out: where the run goes; runs/PROBLEM-METHOD-seedK if not given
         quiet: print nothing but errors
+        tensorboard: write curves for TensorBoard too (needs the extra dngd[tensorboard])
     """
     found = find_problem(problem)
     resolved = settings.resolved(found)
     out = default_directory(found.name, resolved) if out is None else out
-    solution = library.solve(problem, out=out, quiet=quiet, **settings.as_dict())
+    callbacks = [tensorboard_callback(out)] if tensorboard else []
+    solution = library.solve(problem, out=out, quiet=quiet, callbacks=callbacks, **settings.as_dict())
     return conclude(solution, out, quiet)
 
 

@@ -90,43 +90,14 @@ class Comparison:
         command = [sys.executable, "-m", "dngd.train.one_run", str(directory), json.dumps(settings)]
         ended = subprocess.run(command, capture_output=True, text=True)
         summary = read_summary(directory)
-        if ended.returncode != 0 and (summary is None or summary["status"] == "running"):
-            _record_failure(
-                directory, settings, ended.stderr.strip().splitlines()[-1:] or [f"exit code {ended.returncode}"]
-            )
-            summary = read_summary(directory)
-        error = summary["rel_l2"] if summary else None
-        shown = f"error {error:.2e}" if error is not None else (summary or {}).get("message", "")
-        print(f"{name}: {(summary or {}).get('outcome', 'failed')}, {shown}", flush=True)
+        if ended.returncode != 0 and summary is not None and summary["status"] == "running":
+            # It was killed, or ran out of memory, and could not say so itself.
+            summary |= {"status": "failed", "outcome": "error", "message": f"the process ended with {ended.returncode}"}
+            atomic_write(directory / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
+        if summary is None:  # it did not get as far as its directory
+            print(f"{name}: {ended.stderr.strip()[-300:]}", flush=True)
+            return ended.returncode
+        error = summary["rel_l2"]
+        shown = summary["message"] if error is None else f"error {error:.2e}"
+        print(f"{name}: {summary['outcome']}, {shown}", flush=True)
         return ended.returncode
-
-
-def _record_failure(directory: Path, settings: dict, lines: list[str]) -> None:
-    """A run that could not even say why it ended gets a row all the same."""
-    summary = read_summary(directory) or {
-        "schema": 1,
-        "problem": settings["problem"],
-        "method": settings["method"],
-        "preset": settings["preset"],
-        "seed": settings["seed"],
-        "rel_l2": None,
-        "errors": {},
-        "best_rel_l2": None,
-        "loss": None,
-        "steps": 0,
-        "seconds": 0.0,
-        "compile_seconds": 0.0,
-        "evaluation_seconds": 0.0,
-        "parameters": 0,
-        "residuals": 0,
-        "solver": "",
-        "precision": settings["precision"],
-        "points": {},
-        "coefficients": {},
-        "started": "",
-        "updated": "",
-        "environment": {},
-    }
-    summary |= {"status": "failed", "outcome": "error", "message": " ".join(lines)}
-    directory.mkdir(parents=True, exist_ok=True)
-    atomic_write(directory / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())

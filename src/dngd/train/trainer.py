@@ -124,13 +124,15 @@ class _Run:
         self.position = Position(started=_now())
         self.rows: list[dict[str, Any]] = []
         self.history = None if directory is None else History(directory.history)
-        self.solver, self.residuals = "", 0
+        self.solver, self.residuals, self.parameters = "", 0, 0
+        self.model: Model | None = None
         self.errors: Errors | None = None
         self.summary: dict[str, Any] = {}
 
     # --- the run -----------------------------------------------------------------------------------------------
 
     def train(self) -> Trained:
+        self._write_summary("running", "running", "")
         self._prepare()
         outcome, message = self._loop()
         return self._finish(outcome, message)
@@ -148,7 +150,6 @@ class _Run:
         _check_finite(batch)
         self._announce(batch)
         self._compile(batch)
-        self._write_summary("running", "running", "")
 
     def _resume(self) -> None:
         notes: list[str] = []
@@ -407,9 +408,10 @@ class _Run:
 
     def failed(self, error: BaseException) -> None:
         """The last good checkpoint stays; the summary says what happened."""
-        if self.directory is not None and self.summary:
+        if self.directory is not None:
             with contextlib.suppress(Exception):
-                self._write_summary("failed", "error", f"{type(error).__name__}: {error}")
+                # Only the first line: JAX adds hints about its own traceback.
+                self._write_summary("failed", "error", f"{type(error).__name__}: {error}".splitlines()[0])
 
     def close(self) -> None:
         if self.history is not None:
@@ -439,7 +441,10 @@ class _Run:
             "solver": self.solver,
             "precision": self.config.precision,
             "points": dict(self.config.points),
-            "coefficients": {name: np.asarray(value).tolist() for name, value in self.model.coefficients.items()},
+            "coefficients": {
+                name: np.asarray(value).tolist()
+                for name, value in ({} if self.model is None else self.model.coefficients).items()
+            },
             "started": position.started,
             "updated": _now(),
             "environment": environment(),
