@@ -18,6 +18,7 @@ ORDER = [
     "optimize",
     "train",
     "report",
+    "study",
     "solution",  # a module: it joins training and reports
     "cli",
 ]

@@ -27,6 +27,11 @@ def linearize(*, terms=(TERM,), params=None, batch=None, **settings):
     )
 
 
+def step(**settings):
+    optimizer = dngd.DualNaturalGradient(**settings)
+    return optimizer.step({"w": W}, optimizer.init({"w": W}), (TERM,), {"interior": POINTS})
+
+
 def returning(output):
     return (dngd.Term("interior", lambda params, x: output(params["w"] @ x)),)
 
@@ -46,6 +51,14 @@ BAD = [
     (lambda: linearize(batch={"interior": (POINTS, jnp.ones((3, 1)))}), r"different length \[3, 4\]"),
     (lambda: linearize(batch={"interior": POINTS.at[2, 1].set(jnp.nan)}), r"nan at index \(2, 1\)"),
     (lambda: linearize(batch={"interior": POINTS.at[0, 0].set(jnp.inf)}), "check the sampler"),
+    (lambda: linearize(batch={"interior": np.array([["a", "b"]])}), "pass arrays of numbers"),
+    (lambda: linearize(batch={"interior": np.array([[None, 1.0]])}), "have type object"),
+    (lambda: linearize(batch={"interior": np.ma.masked_array(np.ones((4, 2)), True)}), "masked array"),
+    (lambda: linearize(batch={"interior": jax.ShapeDtypeStruct((4, 2), float)}), "holds no values"),
+    (lambda: dngd.Term("interior", residual, weight=1j), "is not a number"),
+    (lambda: dngd.Term("interior", residual, weight=np.array(["a"])), "is not a number"),
+    (lambda: step(damping=lambda step: None), "returned None"),
+    (lambda: step(momentum=lambda step: jnp.ones(3)), r"returned an array of shape \(3,\)"),
     (lambda: linearize(params={"w": jnp.ones((2, 2), jnp.int32)}), r"params\['w'\] has type int32"),
     (lambda: linearize(params={"w": W, "k": 3}), r"params\['k'\] has type int"),
     (lambda: linearize(terms=TERM), "pass a tuple or list of dngd.Term"),
@@ -133,6 +146,25 @@ def test_state_of_another_optimizer_is_refused():
     state = dngd.DualNaturalGradient().init(params)
     with pytest.raises(ValueError, match="state was made by an optimizer without momentum"):
         dngd.DualNaturalGradient(momentum=0.9).step(params, state, terms, batch)
+
+
+def test_state_of_other_parameters_or_another_rule_is_refused():
+    terms, params, batch = cases.small_problem()
+    optimizer = dngd.DualNaturalGradient(momentum=0.9)
+    for other in (
+        dngd.DualNaturalGradient(momentum=0.9, damping=1e-3).init(params),
+        optimizer.init(
+            jax.tree.map(lambda leaf: leaf[..., :1] if hasattr(leaf, "ndim") and leaf.ndim else leaf, params)
+        ),
+    ):
+        with pytest.raises(ValueError, match="other parameters or to another damping rule"):
+            optimizer.step(params, other, terms, batch)
+
+
+def test_errors_in_a_residual_name_the_term():
+    with pytest.raises(TypeError) as caught:
+        linearize(terms=(dngd.Term("interior", lambda params: params["w"]),))
+    assert "residual of term 'interior'" in "".join(caught.value.__notes__)
 
 
 def test_python_floats_and_numpy_arrays_are_parameters():

@@ -8,7 +8,7 @@ from pathlib import Path
 import jax
 import tyro
 
-from dngd.cli import compare, list_problems, plan, report, resume, solve
+from dngd.cli import compare, list_problems, plan, report, reproduce, resume, solve
 from dngd.cli.exit_code import ExitCode
 from dngd.cli.settings import read_settings
 from dngd.train.checkpoint import CheckpointError
@@ -20,6 +20,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "solve": solve.solve,
     "resume": resume.resume,
     "compare": compare.compare,
+    "reproduce": reproduce.reproduce,
     "plan": plan.plan,
     "report": report.report,
 }

@@ -120,6 +120,14 @@ def _check_points(term: Term, points: PyTree) -> None:
     for leaf in leaves:
         if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
             raise TypeError(f"{where} contain {leaf!r} of type {type(leaf).__name__}; pass arrays with leading axis N")
+        if isinstance(leaf, np.ma.MaskedArray):
+            raise TypeError(f"{where} are a masked array; drop the masked points, for masks are not looked at")
+        if not (jnp.issubdtype(leaf.dtype, jnp.number) or jnp.issubdtype(leaf.dtype, jnp.bool_)):
+            raise TypeError(
+                f"{where} have type {leaf.dtype}; pass arrays of numbers, such as np.asarray(points, float)"
+            )
+        if not isinstance(leaf, (np.ndarray, np.generic, jax.Array)):
+            raise TypeError(f"{where} are a {type(leaf).__name__}, which holds no values; pass arrays")
         if leaf.ndim == 0:
             raise ValueError(f"{where} contain a scalar; every array needs a leading axis N, one entry per point")
         counts.add(leaf.shape[0])
@@ -148,7 +156,14 @@ def _check_points(term: Term, points: PyTree) -> None:
 def _check_residual(term: Term, params: PyTree, points: PyTree) -> None:
     where = f"residual of term {term.name!r}"
     point = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), points)
-    output = eqx.filter_eval_shape(term.residual, params, point)
+    try:
+        output = eqx.filter_eval_shape(term.residual, params, point)
+    except Exception as error:
+        # Python 3.11 shows notes below the message: the user's own error stays as it was.
+        error.add_note(
+            f"This happened in the {where}, called as residual(params, point) with one point: {_shapes(point)}"
+        )
+        raise
     if not hasattr(output, "shape") or not hasattr(output, "dtype"):
         raise TypeError(
             f"{where} returns {type(output).__name__}; return one scalar or one vector, "
@@ -167,3 +182,8 @@ def _check_residual(term: Term, params: PyTree, points: PyTree) -> None:
             f"{where} has type {output.dtype}, but the parameters are {dtype}; cast the points (or the parameters) "
             f"so that both are {dtype}"
         )
+
+
+def _shapes(tree: PyTree) -> str:
+    """Shapes of a point, as short as it goes."""
+    return str(jax.tree.map(lambda leaf: f"{leaf.dtype}{list(leaf.shape)}", tree)).replace("'", "")

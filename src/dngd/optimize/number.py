@@ -12,7 +12,13 @@ Number = float | int | Callable[[Array], Array]
 
 def at_step(number: Number, step: Int[Array, ""], dtype) -> Float[Array, ""]:
     """The number at this step."""
-    return jnp.asarray(number(step) if callable(number) else number, dtype)
+    if not callable(number):
+        return jnp.asarray(number, dtype)
+    value = number(step)
+    if value is None or jnp.ndim(value) != 0:
+        shown = "None" if value is None else f"an array of shape {jnp.shape(value)}"
+        raise TypeError(f"the schedule {number!r} returned {shown} for a step; return one number")
+    return jnp.asarray(value, dtype)
 
 
 def check_number(

@@ -41,7 +41,10 @@ class Term(eqx.Module):
                 "pass a function residual(params, point)"
             )
         weight = self.weight
-        if isinstance(weight, bool) or not (isinstance(weight, (int, float)) or hasattr(weight, "dtype")):
+        numeric = isinstance(weight, (int, float)) or (
+            hasattr(weight, "dtype") and np.dtype(weight.dtype).kind in "fiu"
+        )
+        if isinstance(weight, bool) or not numeric:
             raise TypeError(f"Term {self.name!r}: weight={weight!r} is not a number; pass a float or an array")
         if isinstance(weight, jax.core.Tracer) or (hasattr(weight, "dtype") and np.ndim(weight) > 1):
             if np.ndim(weight) > 1:
