@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import jax
@@ -40,7 +41,7 @@ def overhead():
         solution = dngd.solve(problem, points=POINTS, steps=STEPS, out=Path(name) / "run", quiet=True)
         rows = list(solution.history)
         # The best quarter of the run's steps against the best of the optimizer's: other work on the machine only adds.
-        times = sorted(b["seconds"] - a["seconds"] for a, b in zip(rows[20:], rows[21:], strict=False))
+        times = sorted(b["seconds"] - a["seconds"] for a, b in pairwise(rows[20:]))
         run = times[len(times) // 10]
     evaluation = solution.summary["evaluation_seconds"] / solution.summary["seconds"]
     return {"step": step, "run": run, "overhead": run / step - 1, "evaluation_share": evaluation}
@@ -78,9 +79,8 @@ def main():
     with tempfile.TemporaryDirectory() as cache:
         for name in ("first", "second"):
             row[name] = start(cache)
-            print(
-                f"{name} start: {row[name]['first_step_written']:.1f} s to the first step (compiling {row[name]['compile']:.1f} s)"
-            )
+            took, compiling = row[name]["first_step_written"], row[name]["compile"]
+            print(f"{name} start: {took:.1f} s to the first step, {compiling:.1f} s of them compiling")
     save("trainer", [row])
 
 

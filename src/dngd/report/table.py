@@ -12,7 +12,7 @@ from dngd.report.curve import measured, quartiles
 from dngd.report.group import Group, group_runs
 from dngd.report.run import Run, as_number
 
-SECONDS = "Seconds exclude compilation and evaluation."
+SECONDS = "Seconds exclude compilation."
 LEGEND = (
     "Median [quartiles] over seeds; a failed run counts as infinite. Time to an error: median over all ended runs, "
     f"with the number of runs that reached it where some did not. {SECONDS}"

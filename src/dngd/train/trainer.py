@@ -393,6 +393,7 @@ class _Run:
         if self.problem.evaluator is not None:
             self.errors = self.problem.errors(self.model)
             self.position.rel_l2 = self.errors.rel_l2
+            self.position.best_rel_l2 = min(self.errors.rel_l2, self.position.best_rel_l2 or np.inf)
         status = "interrupted" if outcome == "interrupted" else "finished"
         self._write_fields()
         self._write_summary(status, outcome, message)
