@@ -94,10 +94,7 @@ class Evaluator:
 
     def _truth_of(self, chunk: int, points) -> np.ndarray:
         if chunk not in self._truth:
-            values = self._reference.function(np.asarray(points)) if self._reference.batched else self.exact(points)
-            values = np.asarray(values, float)
-            if values.ndim == 1:
-                values = values[:, None]
+            values = self.exact(points)
             expected = (len(points), self._setting.size)
             if values.shape != expected:
                 raise ValueError(
@@ -110,12 +107,12 @@ class Evaluator:
             self._truth[chunk] = values
         return self._truth[chunk]
 
-    def exact(self, points: Float[Array, "N d"]) -> Float[Array, "N k"]:
+    def exact(self, points: Float[Array, "N d"]) -> Float[np.ndarray, "N k"]:
         """The reference at points."""
-        if self._prescribed is None:
-            values = np.asarray(self._reference.function(np.asarray(points)), float)
-            return values.reshape(len(points), -1)
-        return _exact(self._prescribed, points)
+        if self._prescribed is not None:
+            return np.asarray(_exact(self._prescribed, points), float)
+        values = np.asarray(self._reference.function(np.asarray(points)), float)
+        return values[:, None] if values.ndim == 1 else values
 
     def _inside_of(self, chunk: int, points) -> np.ndarray:
         if chunk not in self._inside:

@@ -49,7 +49,7 @@ def view(problem: Problem, model, sizes: tuple[int, ...] | None = None) -> View:
         part[:, :shown] = plane[start : start + chunk]
         found.append(problem.predict(model, part))
         if problem.evaluator is not None:
-            truth.append(np.asarray(problem.evaluator.exact(jax.numpy.asarray(part)), float))
+            truth.append(problem.evaluator.exact(jax.numpy.asarray(part)))
     shape = (*sizes, -1)
     rest = coordinates.axes[shown:]
     held = {float(value) for value in ((low + high) / 2)[shown:]}

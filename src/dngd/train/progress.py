@@ -32,6 +32,9 @@ class Progress(abc.ABC):
     def end(self, summary: Mapping[str, Any]) -> None:
         """The run is over."""
 
+    def close(self) -> None:  # noqa: B027 - most have nothing to give back
+        """Called last, also after an error: leave the terminal as it was."""
+
 
 class Quiet(Progress):
     """Says nothing."""
@@ -166,10 +169,13 @@ class Terminal(Progress):
         (self._live.console if self._live is not None else self._console).print(text, style="yellow", highlight=False)
 
     def end(self, summary):
+        self.close()
+        self._console.print(ending(summary), highlight=False)
+
+    def close(self):
         if self._live is not None:
             self._live.stop()
             self._live = None
-        self._console.print(ending(summary), highlight=False)
 
 
 def default_progress(quiet: bool = False) -> Progress:

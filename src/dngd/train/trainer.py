@@ -415,6 +415,7 @@ class _Run:
                 self._write_summary("failed", "error", f"{type(error).__name__}: {error}".splitlines()[0])
 
     def close(self) -> None:
+        self.progress.close()
         if self.history is not None:
             self.history.close()
 
