@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from dngd.linear_solve.cholesky import Cholesky
 from dngd.linear_solve.solver import Factorization, Solution, Solver, damped_cholesky, exact
@@ -19,7 +19,9 @@ class DenseDual(Solver):
 
     name: ClassVar[str] = "dense"
 
-    def factor(self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""]) -> "DenseDualFactorization":
+    def factor(
+        self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""], memory: PyTree = None
+    ) -> "DenseDualFactorization":
         factor, damping, succeeded = damped_cholesky(jacobian.gram(), damping)
         return DenseDualFactorization(jacobian, factor, damping, succeeded)
 
@@ -30,7 +32,7 @@ class DenseDualFactorization(Factorization):
     damping: Float[Array, ""]
     succeeded: Bool[Array, ""]
 
-    def solve(self, b: Float[Array, " m"]) -> Solution:
+    def solve(self, b: Float[Array, " m"], memory: PyTree = None) -> Solution:
         dual = self.cholesky.solve(b)
         x = self.jacobian.rmatvec(dual)
         return exact(x, self.jacobian.matvec(x))

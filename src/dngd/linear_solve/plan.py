@@ -24,9 +24,20 @@ SOLVERS: dict[str, type[Solver]] = {"dense": DenseDual, "primal": DensePrimal, "
 # A flop of Cholesky takes as long as two of GEMM (two cores, float64, size 2000; benchmarks/gram.py).
 CHOLESKY_FLOP = 2.0
 
+# The rest is from `benchmarks/pcg.py crossover` (two cores, float64; cavity, λ = 1e-5, 40 steps into training). There
+# about 400 landmarks and five iterations sufficed whatever m was, and conjugate gradients overtook the dense solver
+# between 1,000 and 2,000 rows. That number of landmarks grows as training goes on and λ falls, and the dense solver
+# cannot fail to converge: the estimate therefore takes all of the rank for needed, and more iterations than were
+# seen, which puts the cross-over at about 6,000 rows (cavity) to 8,000 (Allen-Cahn).
+
+PRODUCT_FLOP = 3.0
+"""A flop of `J Jᵀ u` in units of the dense solver's, at 8,000 and 12,000 rows: its products are narrow."""
+
+PRECONDITIONER_FLOP = 12.0
+"""Likewise of the preconditioner, which reads its factor from memory for two flops a number (its `cavity`)."""
 
 TYPICAL_ITERATIONS = 50
-"""Of conjugate gradients, for the estimate only; the true number depends on spectrum and damping."""
+"""Of conjugate gradients; four to twenty were seen where the rank sufficed, 150 to 200 where it did not."""
 
 
 @dataclass(frozen=True)
@@ -90,35 +101,49 @@ def plan_jacobian(jacobian: FactoredJacobian, memory: int) -> Plan:
             2 * m * n * n * 0.625 + CHOLESKY_FLOP * n**3 / 3,
             factors + (m * n + 2 * n * n) * itemsize,
         ),
+        _pcg_cost(jacobian, factors),
     )
     fitting = [cost for cost in costs if cost.bytes <= memory]
-    iterative = _pcg_cost(jacobian, factors)
     form: Form = "factored"
-    if not fitting and iterative.bytes <= memory:
-        best, reason = iterative, f"a kernel or Gramian would not fit in {memory / 2**30:.1f} GiB"
-    elif fitting:
+    if fitting:
         best = min(fitting, key=lambda cost: cost.flops)
-        others = [cost for cost in fitting if cost is not best]
-        if others:
-            ratio = min(cost.flops for cost in others) / best.flops
-            reason = f"{ratio:.1f}x fewer flops than {others[0].solver}"
-        else:
-            reason = f"the only one that fits in {memory / 2**30:.1f} GiB"
+        reason = _reason(best, fitting, memory)
     else:
         best = min(costs, key=lambda cost: cost.bytes)
         reason = f"needs least memory, though more than the {memory / 2**30:.1f} GiB allowed"
         if factors > memory:
             form, reason = "matrix_free", f"the factors alone need {factors / 2**30:.1f} GiB"
-    return Plan(m, n, form, best.solver, (*costs, iterative), memory, reason)
+    return Plan(m, n, form, best.solver, costs, memory, reason)
+
+
+def _reason(best: Cost, fitting: list[Cost], memory: int) -> str:
+    others = sorted((cost for cost in fitting if cost is not best), key=lambda cost: cost.flops)
+    if others:
+        return f"predicted {others[0].flops / best.flops:.1f}x faster than {others[0].solver}"
+    return f"the only one that fits in {memory / 2**30:.1f} GiB"
 
 
 def _pcg_cost(jacobian: FactoredJacobian, factors: int) -> Cost:
-    """Landmark columns, two Gramians of the low-rank factor, and `TYPICAL_ITERATIONS` of two products each."""
-    m, n = jacobian.shape
-    rank = max(1, m // 10)  # the default of PCG
-    products = max(term.products for term in jacobian.terms)
-    flops = 2 * jacobian.kernel_flops() * rank / m + 12.0 * m * rank**2 + TYPICAL_ITERATIONS * 4.0 * m * products * n
-    return Cost("pcg", flops, factors + 4 * m * rank * jnp.dtype(jacobian.space.dtype).itemsize)
+    """Set-up (landmark columns, updates and Gramian of the low-rank factor), then `TYPICAL_ITERATIONS`."""
+    m, _ = jacobian.shape
+    rank = PCG().rank_for(m)  # as if all of it were needed
+    setup = 2 * jacobian.kernel_flops() * rank / m + 3.0 * m * rank**2 + CHOLESKY_FLOP * rank**3 / 3
+    iteration = PRODUCT_FLOP * product_flops(jacobian) + PRECONDITIONER_FLOP * 4.0 * m * rank
+    buffers = 4 * m * rank * jnp.dtype(jacobian.space.dtype).itemsize
+    return Cost("pcg", setup + TYPICAL_ITERATIONS * iteration, factors + buffers)
+
+
+def product_flops(jacobian: FactoredJacobian) -> float:
+    """Flops of the matrix products in `J Jᵀ u`."""
+    total = 0.0
+    for term in jacobian.terms:
+        total += 4.0 * term.plain.size
+        for factors in term.factors:
+            if factors is not None:
+                shared = min(factors.rows.shape[2], factors.columns.shape[2])
+                points = factors.products * factors.rows.shape[1]
+                total += 4.0 * points * shared * factors.rows.shape[3] * factors.columns.shape[3]
+    return total
 
 
 def default_memory() -> int:

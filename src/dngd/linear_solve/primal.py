@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from jaxtyping import Array, Bool, Float, Key
+from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from dngd.linear_solve.cholesky import Cholesky
 from dngd.linear_solve.solver import Factorization, Solution, Solver, damped_cholesky, exact
@@ -14,7 +14,9 @@ class DensePrimal(Solver):
 
     name: ClassVar[str] = "primal"
 
-    def factor(self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""]) -> "DensePrimalFactorization":
+    def factor(
+        self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""], memory: PyTree = None
+    ) -> "DensePrimalFactorization":
         factor, damping, succeeded = damped_cholesky(jacobian.parameter_gram(), damping)
         return DensePrimalFactorization(jacobian, factor, damping, succeeded)
 
@@ -25,7 +27,7 @@ class DensePrimalFactorization(Factorization):
     damping: Float[Array, ""]
     succeeded: Bool[Array, ""]
 
-    def solve(self, b: Float[Array, " m"]) -> Solution:
+    def solve(self, b: Float[Array, " m"], memory: PyTree = None) -> Solution:
         space = self.jacobian.space
         x = space.unravel(self.cholesky.solve(space.ravel(self.jacobian.rmatvec(b))))
         return exact(x, self.jacobian.matvec(x))

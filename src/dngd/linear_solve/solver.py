@@ -3,7 +3,9 @@ r"""One interface for every way to solve the damped least-squares problem.
     x(b) = argmin_x ½‖J x − b‖² + ½ λ‖x‖²  =  Jᵀ (J Jᵀ + λI)⁻¹ b  =  (Jᵀ J + λI)⁻¹ Jᵀ b
 
 `factor(jacobian, λ)` does what depends on J and λ once; `solve(b)` serves every right-hand side:
-the velocity, the geodesic acceleration, momentum.
+the velocity, the geodesic acceleration, momentum. A solver that learns from one solve for the next (and from one
+step for the next) hands on a *memory*, a pytree of arrays that the optimizer keeps in its state; a direct solver's
+is None.
 """
 
 import abc
@@ -30,6 +32,9 @@ class Solution(eqx.Module):
     image: Float[Array, " m"]
     iterations: Int[Array, ""]  # zero for a direct solver
     missing: Float[Array, ""]  # relative residual of the dual system that an iterative solver left
+    converged: Bool[Array, ""]  # whether that is what was asked for, or all that rounding allows
+    rank: Int[Array, ""]  # of an iterative solver's preconditioner; zero for a direct solver
+    memory: PyTree = None  # for the next solve
 
 
 class Factorization(eqx.Module):
@@ -39,24 +44,35 @@ class Factorization(eqx.Module):
     succeeded: eqx.AbstractVar[Bool[Array, ""]]
 
     @abc.abstractmethod
-    def solve(self, b: Float[Array, " m"]) -> Solution:
-        """Minimise `½‖J x − b‖² + ½ λ‖x‖²`."""
+    def solve(self, b: Float[Array, " m"], memory: PyTree = None) -> Solution:
+        """Minimise `½‖J x − b‖² + ½ λ‖x‖²`. `memory` is that of the solve before with this factorisation, if any."""
 
 
 class Solver(eqx.Module):
     name: eqx.AbstractClassVar[str]
 
+    @property
+    def remembers(self) -> bool:
+        """Whether the solver hands a memory from step to step."""
+        return False
+
+    def init(self, rows: int, dtype) -> PyTree:
+        """The memory before the first step, for a batch of this many residual rows."""
+        return None
+
     @abc.abstractmethod
-    def factor(self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""]) -> Factorization:
+    def factor(
+        self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""], memory: PyTree = None
+    ) -> Factorization:
         """Prepare to solve with this Jacobian and damping; λ is raised if it must be.
 
-        `key` is for solvers that draw at random.
+        `key` is for solvers that draw at random, `memory` what the last step left.
         """
 
 
 def exact(x: PyTree, image: Float[Array, " m"]) -> Solution:
     """The solution of a direct solver."""
-    return Solution(x, image, jnp.asarray(0), jnp.zeros((), image.dtype))
+    return Solution(x, image, jnp.asarray(0), jnp.zeros((), image.dtype), jnp.asarray(True), jnp.asarray(0))
 
 
 def damped_cholesky(

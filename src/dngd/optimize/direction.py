@@ -9,6 +9,7 @@ optimization of neural network wavefunctions* (SPRING), 2024. M. K. Transtrum, J
 to the Levenberg-Marquardt algorithm for nonlinear least-squares minimization*, 2012 (acceleration).
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -42,7 +43,7 @@ def velocity(
         solution = factorization.solve(residual + carried)
         v = jax.tree.map(lambda old, new: momentum * old - new, previous, solution.x)
         image = carried - solution.image
-    return Solution(v, image, solution.iterations, solution.missing)
+    return dataclasses.replace(solution, x=v, image=image)
 
 
 def acceleration(
@@ -51,10 +52,11 @@ def acceleration(
     params: PyTree,
     batch: Mapping[str, Any],
     v: PyTree,
+    memory: PyTree = None,
 ) -> tuple[PyTree, Float[Array, ""]]:
-    """`a`, set to zero where the ratio test fails, and the ratio `2‖a‖ / ‖v‖`."""
+    """`a`, set to zero where the ratio test fails, and the ratio `2‖a‖ / ‖v‖`. `memory` is the velocity's solve's."""
     curvature = second_derivative(terms, params, batch, v)
-    a = jax.tree.map(jnp.negative, factorization.solve(curvature).x)
+    a = jax.tree.map(jnp.negative, factorization.solve(curvature, memory).x)
     ratio = 2 * norm(a) / norm(v)
     usable = ratio <= LARGEST_RATIO  # False for NaN
     return jax.tree.map(lambda x: jnp.where(usable, x, 0.0), a), ratio

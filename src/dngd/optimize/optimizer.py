@@ -30,6 +30,7 @@ class State(eqx.Module):
     step: Int[Array, ""]
     damping: PyTree
     momentum: PyTree | None
+    solver: PyTree = None  # what an iterative solver remembers
 
 
 class Info(eqx.Module):
@@ -48,6 +49,7 @@ class Info(eqx.Module):
     solver_iterations: Int[Array, ""]  # zero for a direct solver
     solver_residual: Float[Array, ""]  # relative, that an iterative solver left
     solver: str = eqx.field(static=True)
+    solver_rank: Int[Array, ""] = eqx.field(default_factory=lambda: jnp.asarray(0))  # zero for a direct solver
 
 
 def _as_damping(rule: Damping | Number) -> Damping:
@@ -113,12 +115,23 @@ class DualNaturalGradient(eqx.Module):
         if isinstance(self.seed, bool) or not isinstance(self.seed, int):
             raise TypeError(f"seed={self.seed!r} must be a whole number")
 
-    def init(self, params: PyTree) -> State:
-        """The state before the first step."""
+    def init(
+        self, params: PyTree, terms: Sequence[Term] | None = None, batch: Mapping[str, Any] | None = None
+    ) -> State:
+        """The state before the first step. A solver that remembers needs `terms` and `batch`, for their shapes."""
         arrays = eqx.filter(as_arrays(params), eqx.is_inexact_array)
         dtype = jnp.result_type(*jax.tree.leaves(arrays)) if jax.tree.leaves(arrays) else jnp.float64
         momentum = jax.tree.map(jnp.zeros_like, arrays) if self._has_momentum else None
-        return State(jnp.zeros((), jnp.int32), self.damping.init(dtype), momentum)
+        memory = None
+        if self._remembers:
+            if terms is None or batch is None:
+                raise ValueError(
+                    f"solver={self.solver!r} remembers what has the size of a batch; "
+                    "make the state with optimizer.init(params, terms, batch)"
+                )
+            shape = eqx.filter_eval_shape(residual_vector, terms, check_inputs(terms, params, batch), batch).shape
+            memory = self.solver.init(shape[0], dtype)
+        return State(jnp.zeros((), jnp.int32), self.damping.init(dtype), momentum, memory)
 
     def step(
         self, params: PyTree, state: State, terms: Sequence[Term], batch: Mapping[str, Any]
@@ -134,19 +147,41 @@ class DualNaturalGradient(eqx.Module):
                 f"state was made by an optimizer {'without' if self._has_momentum else 'with'} momentum, but this one "
                 f"has momentum={self.momentum!r}; make the state with this optimizer's init"
             )
+        if (state.solver is not None) != self._remembers:
+            raise ValueError(
+                f"state was made by an optimizer whose solver {'forgets' if self._remembers else 'remembers'}, but "
+                f"this one has solver={self.solver!r}; make the state with this optimizer's init(params, terms, batch)"
+            )
         params = as_arrays(params)
-        signature = _signature((terms, params, batch))
+        signature = _signature((terms, params, batch, state))
         if signature is None or signature not in _CHECKED:
             check_inputs(terms, params, batch)
+            self._check_state(params, state, terms, batch)
             if signature is not None:
                 _CHECKED[signature] = None
             while len(_CHECKED) > 64:
                 _CHECKED.pop(next(iter(_CHECKED)))
         return _step(self, params, state, with_array_weights(terms), dict(batch))
 
+    def _check_state(self, params, state, terms, batch) -> None:
+        """The state has the shapes of one that `init` makes."""
+        expected = eqx.filter_eval_shape(self.init, params, terms, batch)
+        if jax.tree.structure(expected) != jax.tree.structure(state) or any(
+            jnp.shape(leaf) != like.shape
+            for leaf, like in zip(jax.tree.leaves(state), jax.tree.leaves(expected), strict=False)
+        ):
+            raise ValueError(
+                "the state belongs to other parameters or to another damping rule; make it with this optimizer's "
+                "init and these parameters"
+            )
+
     @property
     def _has_momentum(self) -> bool:
         return callable(self.momentum) or self.momentum != 0
+
+    @property
+    def _remembers(self) -> bool:
+        return isinstance(self.solver, Solver) and self.solver.remembers
 
 
 _CHECKED: dict[Any, None] = {}
@@ -189,13 +224,13 @@ def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, b
     requested = rule.value(state.damping, loss, state.step)
 
     key = jax.random.fold_in(jax.random.key(optimizer.seed), state.step)
-    factorization = solver.factor(jacobian, requested, key)
+    factorization = solver.factor(jacobian, requested, key, state.solver)
     momentum = at_step(optimizer.momentum, state.step, loss.dtype) if optimizer._has_momentum else None
     solution = velocity(factorization, jacobian, residual, momentum, state.momentum)
     v, image = solution.x, solution.image
     a, ratio = jax.tree.map(jnp.zeros_like, v), jnp.full((), jnp.nan, loss.dtype)
     if optimizer.geodesic:
-        a, ratio = acceleration(factorization, terms, params, batch, v)
+        a, ratio = acceleration(factorization, terms, params, batch, v, solution.memory)
 
     def along(length):
         return jax.tree.map(lambda p, v, a: p + length * v + 0.5 * length**2 * a, dynamic, v, a)
@@ -239,12 +274,14 @@ def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, b
         gradient_norm=gradient_norm,
         geodesic_ratio=ratio,
         evaluations=choice.evaluations,
-        outcome=_outcome(trouble, moved, factorization.damping > requested),
+        outcome=_outcome(trouble, moved, factorization.damping > requested, solution.converged),
         solver_iterations=solution.iterations,
         solver_residual=solution.missing,
         solver=solver.name,
+        solver_rank=solution.rank,
     )
-    return eqx.combine(following, static), State(state.step + 1, next_damping, carried), info
+    memory = None if state.solver is None else _select(tried, solution.memory, state.solver)
+    return eqx.combine(following, static), State(state.step + 1, next_damping, carried, memory), info
 
 
 def _search(line_search: LineSearch, worthwhile, loss_at, loss, step) -> Choice:
@@ -263,8 +300,9 @@ def _select(condition, then: PyTree, otherwise: PyTree) -> PyTree:
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), then, otherwise)
 
 
-def _outcome(trouble, moved, raised) -> Int[Array, ""]:
-    accepted = jnp.where(raised, Outcome.DAMPING_RAISED, Outcome.ACCEPTED)
+def _outcome(trouble, moved, raised, converged) -> Int[Array, ""]:
+    solved = jnp.where(converged, Outcome.ACCEPTED, Outcome.SOLVER_NOT_CONVERGED)
+    accepted = jnp.where(raised, Outcome.DAMPING_RAISED, solved)
     searched = jnp.where(moved, accepted, Outcome.LINE_SEARCH_REJECTED)
     return jnp.where(trouble == Outcome.ACCEPTED, searched, trouble).astype(jnp.int32)
 

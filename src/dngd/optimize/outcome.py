@@ -6,7 +6,7 @@ import enum
 class Outcome(enum.IntEnum):
     """The result of one step; `Outcome(int(info.outcome)).remedy` says what to do about it.
 
-    In every case but the first two the parameters that `step` returns are the ones it was given.
+    Where it did not move (see `moved`) the parameters that `step` returns are the ones it was given.
     """
 
     ACCEPTED = 0
@@ -18,11 +18,12 @@ class Outcome(enum.IntEnum):
     FACTORIZATION_FAILED = 6
     NONFINITE_STEP = 7
     LINE_SEARCH_REJECTED = 8
+    SOLVER_NOT_CONVERGED = 9
 
     @property
     def moved(self) -> bool:
         """Whether the parameters changed."""
-        return self in (Outcome.ACCEPTED, Outcome.DAMPING_RAISED)
+        return self in (Outcome.ACCEPTED, Outcome.DAMPING_RAISED, Outcome.SOLVER_NOT_CONVERGED)
 
     @property
     def remedy(self) -> str:
@@ -46,5 +47,8 @@ _REMEDIES = {
     "(conjugate gradients need damping above zero). The Jacobian may be near overflow: rescale residuals or weights",
     Outcome.NONFINITE_STEP: "the step overflowed. Raise the damping",
     Outcome.LINE_SEARCH_REJECTED: "no step length tried lowers the loss on this batch: at a minimum to working "
-    "precision, or the damping is too small for the model to be trusted. Raise the damping, use float64, or stop",
+    "precision, or the damping is too small for the model to be trusted, or an iterative solver stopped far from its "
+    "tolerance (see `solver_residual`). Raise the damping (or that solver's rank or iterations), use float64, or stop",
+    Outcome.SOLVER_NOT_CONVERGED: "the step was taken, for it lowers the loss, but the iterative solver stopped before "
+    "its tolerance (see `solver_residual`). Raise its rank, its iterations or the damping, or take solver='dense'",
 }
