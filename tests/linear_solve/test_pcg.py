@@ -75,7 +75,7 @@ def test_float32_stays_finite_on_the_same_kernels(runs, problem, landmarks):
 
 
 def test_pivoted_landmarks_need_fewer_iterations(runs):
-    # How many fewer depends on the run: between a third and five sixths of the uniform ones' were seen, at most half
+    # How many fewer depends on the run: from a third of the uniform ones' to nearly all were seen, at most half
     # only now and then. More cannot be had: the best approximation of this rank there is, by the leading eigenvectors,
     # often does not halve them either, and pivoted landmarks are not far from it.
     rank, compared = 90, 0

@@ -1,9 +1,9 @@
 r"""Cholesky factorisation made of XLA matrix products.
 
-On CPUs JAX's own factorisation calls LAPACK, whose threads wait for one another by spinning: with one of two
-cores busy it slows down by far more than half (`benchmarks/cholesky.py` measures both). Here nearly all flops
-are XLA matrix products, which share one thread
-pool with the rest of the step and degrade only in proportion.
+On CPUs JAX's own factorisation calls LAPACK, whose threads wait for one another by spinning. Called alone LAPACK is
+the faster of the two; beside other work some of its calls stall. Here nearly all flops are XLA matrix products, which
+share one thread pool with the rest of the step and degrade only in proportion (`benchmarks/cholesky.py` has the best
+and the slowest calls of both, on a quiet machine and with one of two cores busy).
 
 Left-looking, a *panel* of columns at a time: update it with all columns to its left (one matrix product of
 exactly the flops needed), factor the square at its top together with that square's inverse (in blocks

@@ -9,8 +9,8 @@ r"""Preconditioners from a low-rank approximation of the kernel, `K ≈ F Fᵀ`.
     P⁻¹ = U (Λ + λ)⁻¹ Uᵀ + (I − U Uᵀ) / (λ + tail),     U Λ Uᵀ = F Fᵀ
 
 with `tail = 0` in the paper, and the smallest eigenvalue that `Λ` holds in Frangella, Tropp, Udell, *Randomized
-Nyström preconditioning*, 2023. `Woodbury` costs a quarter of the matrix products and no LAPACK call, whose threads
-stall on a busy machine (see `cholesky.py`).
+Nyström preconditioning*, 2023. `Woodbury` needs one product of the size of `FᵀF` where `Spectral` needs
+several, and no LAPACK call, whose threads stall on a busy machine (see `cholesky.py`).
 """
 
 import abc
