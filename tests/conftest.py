@@ -1,5 +1,6 @@
 """Tests run in float64, with shapes and types checked at run time."""
 
+import gc
 import os
 
 import hypothesis
@@ -21,6 +22,18 @@ hypothesis.settings.register_profile(
     phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],  # shrinking would compile for minutes
 )
 hypothesis.settings.load_profile("fixed")
+
+
+# Programs and traces pile up by the gigabyte, and every collection walks through them.
+gc.set_threshold(50_000, 20, 50)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget_compiled_programs():
+    """Of the modules before: nothing is shared between them."""
+    yield
+    jax.clear_caches()
+    gc.collect()
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ some_settings = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("derivative", sorted(cases.DERIVATIVES))
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(settings=some_settings, tile_bytes=st.sampled_from([300, 5_000, 2**24]))
 def test_products_equal_explicit_jacobian(derivative, settings, tile_bytes):
     problem = cases.problem(derivative=derivative, **settings)

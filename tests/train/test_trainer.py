@@ -100,10 +100,8 @@ def test_load_in_a_fresh_process(tmp_path):
 VARIANTS = {
     "dense": {"method": "dense+ga"},
     "pcg": {"method": "pcg", "rank": 8},
-    "adam": {"method": "adam"},
     "lbfgs": {"method": "lbfgs"},
-    "soap": {"method": "soap"},
-    "sgd": {"method": "sgd"},
+    "sgd": {"method": "sgd"},  # its schedule depends on the length of the run
     "phases": {"method": "adam:0.5>dense"},
     "balance": {"balance": 3},
 }

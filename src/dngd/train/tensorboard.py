@@ -1,5 +1,6 @@
 """Curves for TensorBoard, if it is installed: `pip install 'dngd[tensorboard]'`."""
 
+import functools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,15 @@ def tensorboard_callback(directory: Path) -> Callback:
         from tensorboardX import SummaryWriter
     except ImportError as error:
         raise ValueError("TensorBoard logs need tensorboardX: pip install 'dngd[tensorboard]'") from error
-    writer = SummaryWriter(str(directory / "tensorboard"))
+
+    @functools.cache
+    def writer() -> SummaryWriter:  # made with the first row: until then the directory is not ours to fill
+        return SummaryWriter(str(directory / "tensorboard"))
 
     def write(row: Mapping[str, Any], model: Model) -> None:
         values = {name: row[name] for name in SCALARS if row.get(name) is not None}
         values |= {f"terms/{name}": value for name, value in row["terms"].items()}
         for name, value in values.items():
-            writer.add_scalar(name, value, row["step"])
+            writer().add_scalar(name, value, row["step"])
 
     return write
