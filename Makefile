@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
 
-.PHONY: install demo test lint bench
+.PHONY: install demo test test-thorough lint bench
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -19,6 +19,9 @@ demo: install
 test: install
 	$(BIN)/python -m pytest
 
+test-thorough: install
+	DNGD_EXAMPLES=20 $(BIN)/python -m pytest
+
 lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -27,3 +30,6 @@ bench: install
 	$(BIN)/python benchmarks/gram.py
 	$(BIN)/python benchmarks/cholesky.py
 	$(BIN)/python benchmarks/large_network.py
+	$(BIN)/python benchmarks/derivative.py
+	$(BIN)/python benchmarks/pcg.py
+	$(BIN)/python benchmarks/trainer.py

@@ -1,5 +1,7 @@
 """Every solver gives the step of the damped least-squares problem, to the precision of its arithmetic."""
 
+import functools
+
 import cases
 import equinox as eqx
 import jax
@@ -36,13 +38,18 @@ def bound(kernel, damping):
     return MULTIPLE * EPS * (1 + np.linalg.norm(kernel, 2) / damping)
 
 
+@functools.cache
+def linearized(counts):
+    """Shared by many tests, so that it is compiled once."""
+    r, J = dngd.linearize(*cases.small_problem(counts=counts))
+    return r, J, np.asarray(J.dense())
+
+
 @pytest.mark.parametrize("name", sorted(TIGHT))
 @pytest.mark.parametrize("ratio", [1e-12, 1e-9, 1e-6, 1e-3, 1.0])
 @pytest.mark.parametrize("counts", [(23, 9), (150, 60)])  # m < n, and m > n
 def test_step_equals_stacked_least_squares(name, ratio, counts):
-    problem = cases.small_problem(counts=counts)
-    r, J = dngd.linearize(*problem)
-    matrix = np.asarray(J.dense())
+    r, J, matrix = linearized(counts)
     kernel = matrix @ matrix.T
     damping = ratio * np.linalg.norm(kernel, 2)
     solution, succeeded, taken = solve(TIGHT[name], J, jnp.asarray(damping), r)

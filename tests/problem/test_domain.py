@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dngd
-from dngd import Adaptive, Ball, Box, Curve, Sampling
+from dngd import Adaptive, Ball, Box, Curve, PointSet, Sampling
 from dngd.problem.sampling import METHODS
 
 KEY = jax.random.key(0)
@@ -106,6 +106,18 @@ def test_curve_is_a_boundary_of_ones_own():
     assert jnp.allclose(circle.normal(points[0]), points[0])
 
 
+def test_points_of_ones_own_are_drawn_without_replacement():
+    nodes = np.arange(20.0).reshape(10, 2)
+    drawn = Sampling().points(KEY, PointSet(nodes), 10)
+    assert sorted(map(tuple, drawn.tolist())) == sorted(map(tuple, nodes.tolist()))
+    assert np.unique(Sampling().points(KEY, PointSet(nodes), 6), axis=0).shape == (6, 2)
+    problem = dngd.Problem(
+        domain=Box(x=(0, 20), y=(0, 20)),
+        conditions={"it": dngd.Operator(lambda u: u.laplacian, points=4, on=PointSet(nodes))},
+    )
+    assert all(tuple(point) in set(map(tuple, nodes.tolist())) for point in problem.sample(KEY)["it"].tolist())
+
+
 def test_adaptive_points_follow_the_residual():
     points = jnp.linspace(0, 1, 1000)[:, None]
     chosen = Adaptive(candidates=10, power=2.0, floor=0.0).choose(KEY, points, points[:, 0], 100)
@@ -139,6 +151,9 @@ def test_adaptive_points_follow_the_residual():
         (lambda: Sampling("sobol").points(KEY, Ball(30_000), 2), "Sobol points exist"),
         (lambda: BOX.normal(jnp.zeros(3)), "no outward normal"),
         (lambda: Curve(lambda s: s).normal(jnp.zeros(1)), "no outward normal"),
+        (lambda: PointSet(np.zeros(3)), "must have shape"),
+        (lambda: PointSet([[np.nan]]), "not finite"),
+        (lambda: Sampling().points(KEY, PointSet([[1.0]]), 2), "points=2 exceeds the 1"),
     ],
 )
 def test_bad_regions_are_refused(make, message):

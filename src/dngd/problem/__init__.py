@@ -9,7 +9,7 @@ from dngd.problem.domain import Ball, Box
 from dngd.problem.model import Model
 from dngd.problem.preset import Preset
 from dngd.problem.problem import Problem
-from dngd.problem.region import Curve
+from dngd.problem.region import Curve, PointSet
 from dngd.problem.sampling import Adaptive, Sampling
 from dngd.problem.stage import Stage
 from dngd.problem.term import Term
@@ -29,6 +29,7 @@ __all__ = [
     "Neumann",
     "Operator",
     "Periodic",
+    "PointSet",
     "Preset",
     "Problem",
     "Reference",

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 
 class Region(eqx.Module):
@@ -115,6 +115,44 @@ class Curve(Region):
         if self.outward is None:
             raise no_normal("a Curve without `outward`")
         return self.outward(point)
+
+
+class PointSet(Region):
+    """Given points: collocation points of one's own, a mesh, a cloud. A step draws from them without replacement.
+
+    **Example:** `dngd.Operator(equation, points=500, on=dngd.PointSet(nodes))`
+    """
+
+    points: Float[np.ndarray, "M d"]
+
+    def __init__(self, points):
+        points = np.asarray(points, float)
+        if points.ndim != 2 or not len(points):
+            raise ValueError(f"PointSet: points of shape {points.shape} must have shape (M, d) with M > 0")
+        if not np.isfinite(points).all():
+            raise ValueError("PointSet: a point is not finite; remove it")
+        self.points = points
+
+    @property
+    def unit_dimension(self) -> int:
+        return 1
+
+    def place(self, unit):
+        """One point for every number."""
+        chosen = jnp.minimum((unit[:, 0] * len(self.points)).astype(int), len(self.points) - 1)
+        return jnp.asarray(self.points, unit.dtype)[chosen]
+
+    def draw(self, key: PRNGKeyArray, count: int) -> Float[Array, "N d"]:
+        """`count` of the points, none twice."""
+        if count > len(self.points):
+            raise ValueError(
+                f"PointSet: points={count} exceeds the {len(self.points)} that there are; lower it, or give more"
+            )
+        chosen = jax.random.permutation(key, len(self.points))[:count]
+        return jnp.asarray(self.points, jnp.result_type(float))[chosen]
+
+    def normal(self, point):
+        raise no_normal("a PointSet")
 
 
 def directions(unit: Float[Array, "N d"]) -> Float[Array, "N d"]:

@@ -18,7 +18,7 @@ from scipy.stats import qmc
 
 from dngd.derivative.names import unknown
 from dngd.problem.domain import Masked
-from dngd.problem.region import Region
+from dngd.problem.region import PointSet, Region
 
 Method = Literal["uniform", "latin_hypercube", "sobol"]
 
@@ -88,6 +88,8 @@ class Sampling(eqx.Module):
 
     def points(self, key: PRNGKeyArray, region: Region, count: int) -> Float[Array, "N d"]:
         """`count` points of the region."""
+        if isinstance(region, PointSet):
+            return region.draw(key, count)
         tried = region.candidates(count) if isinstance(region, Masked) else count
         return region.place(unit_points(self.method, key, tried, region.unit_dimension))[:count]
 
