@@ -8,6 +8,8 @@ import numpy as np
 from dngd.problem.problem import Problem
 
 VIEW_SIZES = {1: (401,), 2: (161, 161)}
+LARGEST_ENTRIES = 2**28
+"""Coordinates of all points of a view; in 10⁵ dimensions a plane is looked at on a coarser grid."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,9 @@ def view(problem: Problem, model, sizes: tuple[int, ...] | None = None) -> View:
     """The solution on the plane of the first two coordinates, the others held in the middle of the domain."""
     coordinates = problem.domain.coordinates
     shown = min(2, problem.domain.dimension)
-    sizes = VIEW_SIZES[shown] if sizes is None else sizes
+    if sizes is None:
+        most = int((LARGEST_ENTRIES / problem.domain.dimension) ** (1 / shown))
+        sizes = tuple(min(size, max(most, 2)) for size in VIEW_SIZES[shown])
     if len(sizes) != shown:
         raise ValueError(f"sizes={sizes!r}: this problem is viewed along {shown} of its coordinates")
     low, high = (np.asarray(end) for end in problem.domain.window())
