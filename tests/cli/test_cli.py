@@ -54,6 +54,7 @@ def test_plan_trains_nothing(capsys):
     assert "n = 66,819" in printed
 
 
+@pytest.mark.slow
 def test_settings_from_a_file_and_what_is_typed_wins(tmp_path):
     (tmp_path / "run.yaml").write_text(
         f"problem: {SMALL}\nsteps: 3\nmomentum: 0.5\nstages: false\npoints: {{ends: 6}}\n"
@@ -150,6 +151,7 @@ def test_comparison_goes_on_where_it_stopped(tmp_path, capsys):
     assert main(arguments) == ExitCode.ERROR
 
 
+@pytest.mark.slow
 def test_a_run_that_dies_is_a_row(tmp_path):
     """A method that cannot be had for this problem: more landmarks than residuals."""
     arguments = [

@@ -33,7 +33,7 @@ some_settings = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("derivative", sorted(cases.DERIVATIVES))
-@settings(max_examples=int(os.environ.get("DNGD_EXAMPLES", "3")))  # `make test-thorough` tries many more
+@settings(max_examples=int(os.environ.get("DNGD_EXAMPLES", "2")))  # `make test-thorough` tries many more
 @given(
     settings=some_settings,
     tile_bytes=st.sampled_from([300, 5_000, 2**24]),

@@ -154,6 +154,7 @@ def test_a_step_that_overflows_is_not_taken():
     assert_same(state.memory, optimizer.init(params).memory)
 
 
+@pytest.mark.slow
 @every_baseline
 def test_float32_stays_float32_beside_float64(optimizer):
     terms = (dngd.Term("only", lambda p, x: jnp.tanh(p["w"] @ x) - p["b"]),)
@@ -164,6 +165,7 @@ def test_float32_stays_float32_beside_float64(optimizer):
     assert infos[0].loss.dtype == fitted["w"].dtype == fitted["b"].dtype == jnp.float32
 
 
+@pytest.mark.slow
 @every_baseline
 def test_works_inside_a_users_own_compiled_loop(optimizer):
     terms, params, batch = fitting_problem()

@@ -2,12 +2,15 @@
 
 import json
 
+import pytest
+
 from dngd.study.landmarks import LandmarkStudy, run_landmark_study
 from dngd.train.progress import Quiet
 
 TINY = LandmarkStudy(interior=16, boundary=8, method="dense", at=(0, 2), ranks=(4, 32))
 
 
+@pytest.mark.slow
 def test_study_is_resumable_and_complete(tmp_path):
     written = run_landmark_study(TINY, tmp_path / "study", Quiet())
     results = json.loads((tmp_path / "study/results.json").read_text())

@@ -107,7 +107,12 @@ VARIANTS = {
 }
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+QUICK = ("dense", "pcg", "phases")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in VARIANTS]
+)
 def test_interrupted_and_resumed_is_bit_for_bit_the_same(name, tmp_path):
     settings = SETTINGS | VARIANTS[name]
     whole = dngd.solve(small.problem, steps=12, out=tmp_path / "whole", **settings)
@@ -127,6 +132,7 @@ def test_interrupted_and_resumed_is_bit_for_bit_the_same(name, tmp_path):
     assert without_times(third.history) == without_times(whole.history)
 
 
+@pytest.mark.slow
 def test_adaptive_points_survive_an_interruption(tmp_path):
     conditions = dict(small.problem.conditions)
     for every in (4, None):
