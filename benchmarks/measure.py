@@ -2,12 +2,12 @@
 
 import datetime
 import json
-import os
-import platform
 import time
 from pathlib import Path
 
 import jax
+
+from dngd.train.environment import environment
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -27,19 +27,7 @@ def seconds(function, *arguments, repeats=5, budget=8.0):
 
 
 def machine():
-    return {
-        "cores": os.cpu_count(),
-        "processor": _processor(),
-        "python": platform.python_version(),
-        "jax": jax.__version__,
-        "date": datetime.date.today().isoformat(),
-    }
-
-
-def _processor():
-    info = Path("/proc/cpuinfo")
-    names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if "model name" in line]
-    return names[0] if names else platform.processor()
+    return environment() | {"date": datetime.date.today().isoformat()}
 
 
 def save(name, rows):

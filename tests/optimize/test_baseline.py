@@ -13,7 +13,7 @@ import pytest
 
 import dngd
 from dngd import Outcome
-from dngd.optimize.baseline import LBFGS, SGD, SOAP, Adam
+from dngd.optimize import LBFGS, SGD, SOAP, Adam
 
 BASELINES = [Adam(1e-2), SGD(steps=60, peak=3e-2, initial=1e-3), LBFGS(history=10), SOAP(1e-2, frequency=3)]
 every_baseline = pytest.mark.parametrize("optimizer", BASELINES, ids=lambda optimizer: optimizer.name)

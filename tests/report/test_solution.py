@@ -23,20 +23,21 @@ def test_a_diverged_solution_is_drawn(tmp_path, build):
     directory = build(tmp_path / "run", points=21)
     with np.load(directory / "fields.npz") as archive:
         arrays = dict(archive)
-    arrays["prediction"][3:9, :, :] = np.nan
-    np.savez(directory / "fields.npz", **arrays)
-    solution_figure(directory)
-    arrays["prediction"][:] = np.inf
-    np.savez(directory / "fields.npz", **arrays)
-    solution_figure(directory)
+    drawn = [solution_figure(directory).read_bytes()]
+    for spoiled, value in ((np.s_[3:9], np.nan), (np.s_[:], np.inf)):
+        arrays["prediction"][spoiled] = value
+        np.savez(directory / "fields.npz", **arrays)
+        drawn.append(solution_figure(directory).read_bytes())
+    assert len(set(drawn)) == 3  # each shows what is wrong: a band is missing, then everything
 
 
 def test_a_fluid_at_rest_is_drawn(tmp_path, build):
     directory = build(tmp_path / "run", points=21)
     with np.load(directory / "fields.npz") as archive:
         arrays = dict(archive)
+    moving = solution_figure(directory).read_bytes()
     np.savez(directory / "fields.npz", **(arrays | {"prediction": np.zeros_like(arrays["prediction"])}))
-    solution_figure(directory)
+    assert solution_figure(directory).read_bytes() != moving
 
 
 def test_no_fields_is_an_error_that_says_why(tmp_path, build):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import dngd
-from dngd.optimize.baseline import LBFGS, SGD, SOAP, Adam
+from dngd.optimize import LBFGS, SGD, SOAP, Adam
 from dngd.train import checkpoint, directory
 from dngd.train.checkpoint import CheckpointError, load, load_best, load_part, peek, save, save_best
 

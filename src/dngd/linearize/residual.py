@@ -52,11 +52,18 @@ def residual_vector(terms: Sequence[Term], params: PyTree, batch: Mapping[str, A
     return jnp.concatenate([term_residual(term, params, batch[term.name]).reshape(-1) for term in terms])
 
 
-def term_losses(terms: Sequence[Term], residual: Float[Array, " m"], batch: Mapping[str, Any], outputs):
-    """`½‖r‖²` of each term, by name; `outputs[i]` is the residual dimension of term `i`."""
-    losses, start = {}, 0
-    for term, width in zip(terms, outputs, strict=True):
-        stop = start + point_count(batch[term.name]) * width
-        losses[term.name] = 0.5 * jnp.sum(residual[start:stop] ** 2)
+def term_rows(terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any]) -> dict[str, slice]:
+    """Where the rows of each term are in the residual vector."""
+    rows, start = {}, 0
+    for term in terms:
+        stop = start + eqx.filter_eval_shape(residual_vector, (term,), params, batch).shape[0]
+        rows[term.name] = slice(start, stop)
         start = stop
-    return losses
+    return rows
+
+
+def term_losses(
+    terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any], residual: Float[Array, " m"]
+) -> dict[str, Float[Array, ""]]:
+    """`½‖r‖²` of each term, by name."""
+    return {name: 0.5 * jnp.sum(residual[rows] ** 2) for name, rows in term_rows(terms, params, batch).items()}

@@ -1,6 +1,7 @@
 """Optimizers: the dual natural gradient, and baselines to compare it with."""
 
-from dngd.optimize.baseline import LBFGS, SGD, SOAP, Adam
+from dngd.optimize.first_order import SGD, SOAP, Adam
+from dngd.optimize.lbfgs import LBFGS
 from dngd.optimize.optimizer import DualNaturalGradient, Info, State
 from dngd.optimize.outcome import Outcome
 

@@ -21,6 +21,7 @@ from jaxtyping import Array, Float, PyTree
 from dngd.linear_solve.solver import Factorization, Solution
 from dngd.linearize.jacobian import Jacobian
 from dngd.linearize.residual import residual_vector
+from dngd.optimize.pytree import norm
 from dngd.problem.term import Term
 
 LARGEST_RATIO = 0.5
@@ -75,8 +76,3 @@ def second_derivative(terms: Sequence[Term], params: PyTree, batch: Mapping[str,
         return residual_vector(terms, eqx.combine(p, static), batch)
 
     return jax.jvp(lambda p: jax.jvp(residual, (p,), (v,))[1], (dynamic,), (v,))[1]
-
-
-def norm(tree: PyTree) -> Float[Array, ""]:
-    """Euclidean norm over all leaves."""
-    return jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree)))

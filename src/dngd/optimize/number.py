@@ -33,3 +33,9 @@ def check_number(
         bound = f"{'greater than' if open_low else 'at least'} {low:g}"
         bound += f" and at most {high:g}" if math.isfinite(high) else " and finite"
         raise ValueError(f"{name}={number!r} must be {bound}")
+
+
+def check_count(name: str, value: int, meaning: str) -> None:
+    """Refuse a setting that is not a positive whole number; `meaning` says of what."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name}={value!r} must be a positive integer: {meaning}")

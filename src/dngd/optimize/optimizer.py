@@ -1,13 +1,12 @@
 """`DualNaturalGradient`: linearise, factor, direction, search; one compiled function."""
 
 import difflib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from dngd.linear_solve.plan import SOLVERS, plan_step
@@ -15,12 +14,14 @@ from dngd.linear_solve.solver import Solver
 from dngd.linearize.check import as_arrays, check_inputs, with_array_weights
 from dngd.linearize.jacobian import Jacobian
 from dngd.linearize.linearize import TILE_BYTES, check_bytes, linearization
-from dngd.linearize.residual import point_count, residual_vector, term_losses
+from dngd.linearize.residual import residual_vector, term_losses
+from dngd.optimize.checked import check_once
 from dngd.optimize.damping import ConstantDamping, Damping, GainRatioDamping
-from dngd.optimize.direction import acceleration, norm, velocity
+from dngd.optimize.direction import acceleration, velocity
 from dngd.optimize.line_search import BacktrackingSearch, Choice, LineSearch
 from dngd.optimize.number import Number, at_step, check_number
 from dngd.optimize.outcome import Outcome
+from dngd.optimize.pytree import norm, select
 from dngd.problem.term import Term
 
 
@@ -153,27 +154,8 @@ class DualNaturalGradient(eqx.Module):
                 f"this one has solver={self.solver!r}; make the state with this optimizer's init(params, terms, batch)"
             )
         params = as_arrays(params)
-        signature = _signature((terms, params, batch, state))
-        if signature is None or signature not in _CHECKED:
-            check_inputs(terms, params, batch)
-            self._check_state(params, state, terms, batch)
-            if signature is not None:
-                _CHECKED[signature] = None
-            while len(_CHECKED) > 64:
-                _CHECKED.pop(next(iter(_CHECKED)))
+        check_once(self, params, state, terms, batch, lambda: self.init(params, terms, batch))
         return _step(self, params, state, with_array_weights(terms), dict(batch))
-
-    def _check_state(self, params, state, terms, batch) -> None:
-        """The state has the shapes of one that `init` makes."""
-        expected = eqx.filter_eval_shape(self.init, params, terms, batch)
-        if jax.tree.structure(expected) != jax.tree.structure(state) or any(
-            jnp.shape(leaf) != like.shape
-            for leaf, like in zip(jax.tree.leaves(state), jax.tree.leaves(expected), strict=False)
-        ):
-            raise ValueError(
-                "the state belongs to other parameters or to another damping rule; make it with this optimizer's "
-                "init and these parameters"
-            )
 
     @property
     def _has_momentum(self) -> bool:
@@ -182,30 +164,6 @@ class DualNaturalGradient(eqx.Module):
     @property
     def _remembers(self) -> bool:
         return isinstance(self.solver, Solver) and self.solver.remembers
-
-
-_CHECKED: dict[Any, None] = {}
-"""Signatures of inputs that passed the checks, oldest first."""
-
-
-def _signature(tree: PyTree):
-    """What the checks depend on; None where it cannot be remembered (batches with odd keys, traced values)."""
-    try:
-        leaves, treedef = jax.tree.flatten(tree)
-    except (TypeError, ValueError):
-        return None
-    if any(
-        isinstance(leaf, jax.core.Tracer) or not isinstance(leaf, Hashable | np.ndarray | jax.Array) for leaf in leaves
-    ):
-        return None
-    return treedef, tuple(_key(leaf) for leaf in leaves)
-
-
-def _key(leaf):
-    """Shape and type of an array, anything else as it is (functions count as themselves)."""
-    if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
-        return leaf.shape, str(leaf.dtype)
-    return type(leaf) if isinstance(leaf, (int, float)) else leaf
 
 
 @eqx.filter_jit
@@ -251,22 +209,22 @@ def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, b
     promised = reduction(1.0)
     gain = jnp.where(moved & (promised > 0), actual / jnp.where(promised > 0, promised, 1.0), 0.0)
 
-    following = _select(moved, along(length), dynamic)
+    following = select(moved, along(length), dynamic)
     tried = trouble == Outcome.ACCEPTED
     carried = None
     if momentum is not None:
         # After a rejection momentum starts anew: with the λ that follows it would only repeat the direction.
-        rest = _select(tried, jax.tree.map(jnp.zeros_like, v), state.momentum)
-        carried = _select(moved, v, rest)
+        rest = select(tried, jax.tree.map(jnp.zeros_like, v), state.momentum)
+        carried = select(moved, v, rest)
     # A rule learns from steps that were tried, unless there was nothing left to gain, and from systems that could
     # not be solved.
     worthwhile = moved | (promised > jnp.finfo(loss.dtype).eps * loss)
     learns = (tried & worthwhile) | (trouble >= Outcome.FACTORIZATION_FAILED)
     learned = rule.update(state.damping, factorization.damping, gain, moved)
-    next_damping = _select(learns, learned, state.damping)
+    next_damping = select(learns, learned, state.damping)
     info = Info(
         loss=loss,
-        term_losses=term_losses(terms, residual, batch, _output_sizes(terms, params, batch)),
+        term_losses=term_losses(terms, params, batch, residual),
         damping=factorization.damping,
         step_length=jnp.where(moved, length, 0.0),
         predicted_reduction=jnp.where(moved, reduction(length), 0.0),
@@ -280,7 +238,7 @@ def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, b
         solver=solver.name,
         solver_rank=solution.rank,
     )
-    memory = None if state.solver is None else _select(tried, solution.memory, state.solver)
+    memory = None if state.solver is None else select(tried, solution.memory, state.solver)
     return eqx.combine(following, static), State(state.step + 1, next_damping, carried, memory), info
 
 
@@ -294,10 +252,6 @@ def _search(line_search: LineSearch, worthwhile, loss_at, loss, step) -> Choice:
         return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(search))
 
     return jax.lax.cond(worthwhile, search, skip)
-
-
-def _select(condition, then: PyTree, otherwise: PyTree) -> PyTree:
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), then, otherwise)
 
 
 def _outcome(trouble, moved, raised, converged) -> Int[Array, ""]:
@@ -335,13 +289,6 @@ def _choose(optimizer: DualNaturalGradient, terms, params, batch) -> tuple[Solve
         form = chosen.form if form == "auto" else form
         solver = chosen.solver if solver == "auto" else solver
     return (SOLVERS[solver]() if isinstance(solver, str) else solver), form
-
-
-def _output_sizes(terms, params, batch) -> list[int]:
-    return [
-        eqx.filter_eval_shape(residual_vector, (term,), params, batch).shape[0] // point_count(batch[term.name])
-        for term in terms
-    ]
 
 
 def _check_choice(name: str, value: Any, choices: list[str], kind: type | None = None) -> None:

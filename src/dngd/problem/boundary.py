@@ -12,31 +12,6 @@ from dngd.problem.region import Region
 from dngd.problem.sampling import Sampling
 
 
-class Dirichlet(Condition):
-    """`u = value` on the boundary.
-
-    **Arguments:**
-
-    - `value`: a number, one for each field, or a function of coordinates and constants. A function may
-      also return a value for every field of the problem, such as the exact solution.
-    - `fields`: which, all if not given.
-    - `on`: faces such as `("x-", "y")`, or a region; the whole spatial boundary if not given.
-    """
-
-    value: Value = eqx.field(static=True, default=0.0)
-    points: int = eqx.field(static=True, default=200)
-    weight: float = 1.0
-    fields: tuple[str, ...] | str | None = eqx.field(static=True, default=None)
-    on: Region | tuple[str, ...] | str | None = None
-    sampling: Sampling = Sampling()
-
-    def draw(self, key, domain, count):
-        return self.sampling.points(key, region_of(domain, self.on), count)
-
-    def residual(self, setting):
-        return _Difference(Prescribed.of(self.value, self.fields, setting), None, 0)
-
-
 class Initial(Condition):
     """`u = value`, or `∂ᵏu/∂tᵏ = value` for `order=k`, at the low end of `time`.
 
@@ -64,7 +39,15 @@ class Initial(Condition):
 
 
 class Robin(Condition):
-    """`a u + b ∂u/∂n = value` on the boundary, `n` its outward normal."""
+    """`a u + b ∂u/∂n = value` on the boundary, `n` its outward normal.
+
+    **Arguments:**
+
+    - `value`: a number, one for each field, or a function of coordinates and constants. A function may
+      also return a value for every field of the problem, such as the exact solution.
+    - `fields`: which, all if not given.
+    - `on`: faces such as `("x-", "y")`, or a region; the whole spatial boundary if not given.
+    """
 
     value: Value = eqx.field(static=True, default=0.0)
     a: float = eqx.field(static=True, default=1.0)
@@ -80,12 +63,18 @@ class Robin(Condition):
 
     def residual(self, setting):
         region = region_of(setting.domain, self.on)
-        region.normal(jnp.asarray(setting.domain.window()[0]))  # refuses regions without one
+        if self.b:
+            region.normal(jnp.asarray(setting.domain.window()[0]))  # refuses regions without one
         return _Flux(Prescribed.of(self.value, self.fields, setting), region, self.a, self.b)
 
 
-def Neumann(value: Value = 0.0, **settings: Any) -> Robin:  # noqa: N802 - reads as one of the conditions
-    """`∂u/∂n = value` on the boundary, `n` its outward normal. Other arguments as for `Dirichlet`."""
+def Dirichlet(value: Value = 0.0, **settings: Any) -> Robin:  # noqa: N802 - reads as one of the conditions
+    """`u = value` on the boundary. Other arguments as for `Robin`: `points`, `weight`, `fields`, `on`, `sampling`."""
+    return Robin(value, a=1.0, b=0.0, **settings)
+
+
+def Neumann(value: Value = 0.0, **settings: Any) -> Robin:  # noqa: N802
+    """`∂u/∂n = value` on the boundary, `n` its outward normal. Other arguments as for `Robin`."""
     return Robin(value, a=0.0, b=1.0, **settings)
 
 
@@ -112,7 +101,7 @@ class _Difference(eqx.Module):
     """`∂ᵏu − value` along an axis."""
 
     prescribed: Prescribed
-    axis: int | None = eqx.field(static=True)
+    axis: int = eqx.field(static=True)
     order: int = eqx.field(static=True)
 
     def __call__(self, model, point):
@@ -129,8 +118,10 @@ class _Flux(eqx.Module):
     b: float = eqx.field(static=True)
 
     def __call__(self, model, point):
-        slope = directional(model.network, point, self.region.normal(point))
-        value = self.b * slope + (self.a * model(point) if self.a else 0.0)
+        # What is multiplied with zero is not computed.
+        value = self.a * model(point) if self.a else 0.0
+        if self.b:
+            value = value + self.b * directional(model.network, point, self.region.normal(point))
         return take(value, self.prescribed.outputs) - self.prescribed(point)
 
 

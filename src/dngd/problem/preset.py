@@ -26,6 +26,10 @@ class Preset:
     note: str = ""
 
 
+PAPER_PCG = {"method": "pcg", "rank": 2500, "tolerance": 1e-10, "iterations": 500}
+"""The paper's conjugate gradients, for the cavity and the ten-dimensional Poisson equation."""
+
+
 def paper_preset(points: Mapping[str, int], cap: float, method: str = "dense+ga", **settings) -> Preset:
     """The paper's way: `λ = min(loss, cap)`, 31-point grid search, 3000 s (its appendix)."""
     chosen = {"damping": "loss", "damping_level": cap, "line_search": "grid", "seconds": 3000.0} | settings

@@ -19,6 +19,9 @@ from dngd.problem.preset import Preset
 from dngd.problem.stage import Stage
 from dngd.problem.term import Term
 
+DEFAULT_HIDDEN = (50, 50, 50, 50)
+"""Layers of the network of a problem that does not bring one."""
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Problem:
@@ -61,7 +64,6 @@ class Problem:
     presets: Mapping[str, Preset] = dataclasses.field(default_factory=dict)
     name: str = "problem"
     description: str = ""
-    hidden: tuple[int, ...] = (50, 50, 50, 50)
     _evaluators: dict[str, Evaluator] = dataclasses.field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self):
@@ -102,7 +104,7 @@ class Problem:
     def init(self, key: PRNGKeyArray) -> Model:
         """A new network, and the coefficients' first guesses."""
         if self.network is None:
-            network = MLP((self.domain.dimension, *self.hidden, sum(self.fields.values())), key=key)
+            network = MLP((self.domain.dimension, *DEFAULT_HIDDEN, sum(self.fields.values())), key=key)
         else:
             network = self.network(key)
         shape = jax.eval_shape(network, jax.ShapeDtypeStruct((self.domain.dimension,), jnp.result_type(float))).shape

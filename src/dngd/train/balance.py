@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
 from dngd.linearize.linearize import TILE_BYTES, linearization
-from dngd.linearize.residual import residual_vector
+from dngd.linearize.residual import term_rows
 from dngd.problem.term import Term
 
 MEMORY = 0.9
@@ -38,9 +38,4 @@ def _rates(terms: tuple[Term, ...], params: PyTree, batch: dict[str, Any]) -> di
     """The sum of each term's part of the kernel's diagonal: rows are scaled by 1/√N, so it is a mean over points."""
     _, jacobian = linearization(terms, params, batch, "factored", TILE_BYTES)
     diagonal = jacobian.diagonal()
-    rates, start = {}, 0
-    for term in terms:
-        size = eqx.filter_eval_shape(residual_vector, (term,), params, batch).shape[0]
-        rates[term.name] = jnp.sum(diagonal[start : start + size])
-        start += size
-    return rates
+    return {name: jnp.sum(diagonal[rows]) for name, rows in term_rows(terms, params, batch).items()}

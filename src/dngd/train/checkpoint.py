@@ -7,13 +7,11 @@ adds. Zip's own CRC-32 covers members but not headers, so the archive's comment 
 it: the last 64 bytes of the file. Leaves that are neither arrays nor numbers come from the pytree given to `load`.
 """
 
-import functools
 import hashlib
 import importlib.metadata
 import io
 import json
 import os
-import platform
 import re
 import sys
 import zipfile
@@ -27,6 +25,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from dngd.train.directory import atomic_write, explain
+from dngd.train.environment import processor
 
 FORMAT = 1
 BEST = "best.npz"
@@ -167,16 +166,7 @@ def versions() -> dict[str, str]:
     except importlib.metadata.PackageNotFoundError:  # run from a source tree
         dngd = "unknown"
     python = ".".join(str(part) for part in sys.version_info[:3])
-    return {"dngd": dngd, "jax": jax.__version__, "python": python, "processor": _processor()}
-
-
-@functools.cache
-def _processor() -> str:
-    try:
-        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    except OSError:
-        found = None
-    return found.group(1).strip() if found else platform.processor() or platform.machine()
+    return {"dngd": dngd, "jax": jax.__version__, "python": python, "processor": processor()}
 
 
 def _open(data: bytes) -> zipfile.ZipFile:

@@ -60,8 +60,6 @@ class Config:
     """steps between re-balancings of the terms' weights; 0 keeps them"""
     checkpoint_seconds: float = 60.0
     """between checkpoints"""
-    validate: bool = True
-    """whether the loss on points of its own decides which parameters are the best"""
 
     def __post_init__(self):
         if self.method is not None:

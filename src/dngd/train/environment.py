@@ -1,5 +1,6 @@
 """Where a run took place: what makes its figures comparable with others."""
 
+import functools
 import os
 import platform
 from importlib import metadata
@@ -24,6 +25,7 @@ def environment() -> dict[str, str | int | float]:
     }
 
 
+@functools.cache
 def processor() -> str:
     """The processor's name, as far as the system tells."""
     try:

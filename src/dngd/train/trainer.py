@@ -355,7 +355,7 @@ class _Run:
             self.errors = self.problem.errors(self.model, quick=True)
             position.rel_l2 = self.errors.rel_l2
             position.best_rel_l2 = min(position.rel_l2, position.best_rel_l2 or np.inf)
-        if self.config.validate and position.stage >= len(self.stages):
+        if position.stage >= len(self.stages):
             terms = self.problem.terms()
             loss = float(_loss(terms, self.model, self.sampler.validation()))
             if np.isfinite(loss) and (position.best_loss is None or loss < position.best_loss):

@@ -11,7 +11,7 @@ from dngd.problem.boundary import Dirichlet
 from dngd.problem.catalogue.kovasznay import navier_stokes
 from dngd.problem.condition import Operator
 from dngd.problem.domain import Box
-from dngd.problem.preset import Preset, paper_preset
+from dngd.problem.preset import PAPER_PCG, Preset, paper_preset
 from dngd.problem.problem import Problem
 from dngd.problem.reference import evaluate_cavity, load_cavity
 from dngd.problem.stage import Stage
@@ -61,14 +61,6 @@ def cavity() -> Problem:
         stages=tuple(Stage(f"Re = {reynolds}", {"viscosity": 1 / reynolds}, steps=50) for reynolds in (100, 400, 1000)),
         presets={
             "default": Preset(),
-            "paper": paper_preset(
-                {"interior": 10_000, "boundary": 2000},
-                cap=1e-5,
-                method="pcg",
-                rank=2500,
-                tolerance=1e-10,
-                iterations=500,
-                seconds=9000.0,
-            ),
+            "paper": paper_preset({"interior": 10_000, "boundary": 2000}, cap=1e-5, seconds=9000.0, **PAPER_PCG),
         },
     )

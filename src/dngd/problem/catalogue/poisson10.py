@@ -7,7 +7,7 @@ from dngd.problem.accuracy import Reference
 from dngd.problem.boundary import Dirichlet
 from dngd.problem.condition import Operator
 from dngd.problem.domain import Box
-from dngd.problem.preset import Preset, paper_preset
+from dngd.problem.preset import PAPER_PCG, Preset, paper_preset
 from dngd.problem.problem import Problem
 
 
@@ -33,13 +33,6 @@ def poisson10() -> Problem:
         reference=Reference(exact, points=20_000),
         presets={
             "default": Preset(),
-            "paper": paper_preset(
-                {"interior": 8000, "boundary": 2000},
-                cap=1e-5,
-                method="pcg",
-                rank=2500,
-                tolerance=1e-10,
-                iterations=500,
-            ),
+            "paper": paper_preset({"interior": 8000, "boundary": 2000}, cap=1e-5, **PAPER_PCG),
         },
     )
