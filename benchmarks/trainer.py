@@ -78,9 +78,7 @@ def start(cache):
 
 def main():
     row = overhead()
-    print(
-        f"optimizer.step {row['step'] * 1e3:.1f} ms, a step of a run {row['run'] * 1e3:.1f} ms: {row['overhead']:+.1%}"
-    )
+    print(f"optimizer.step {row['step'] * 1e3:.1f} ms, the trainer's part beside it {row['overhead']:.1%}")
     print(f"evaluation {row['evaluation_share']:.1%} of the run")
     with tempfile.TemporaryDirectory() as cache:
         for name in ("first", "second"):
