@@ -54,6 +54,8 @@ class Config:
     """most iterations of conjugate gradients (pcg)"""
     learning_rate: float | None = None
     """of adam and soap, and the peak of sgd's"""
+    history: int | None = None
+    """curvature pairs that lbfgs remembers"""
     stages: bool = True
     """whether to go through the problem's easier stages first"""
     balance: int = 0
@@ -70,7 +72,7 @@ class Config:
         _check_positive("tolerance", self.tolerance)
         _check_positive("learning_rate", self.learning_rate)
         _check_positive("checkpoint_seconds", self.checkpoint_seconds)
-        for name in ("steps", "line_search_points", "rank", "iterations"):
+        for name in ("steps", "line_search_points", "rank", "iterations", "history"):
             _check_count(name, getattr(self, name), 1)
         _check_count("balance", self.balance, 0)
         _check_count("seed", self.seed, 0)
