@@ -33,3 +33,4 @@ bench: install
 	$(BIN)/python benchmarks/derivative.py
 	$(BIN)/python benchmarks/pcg.py
 	$(BIN)/python benchmarks/trainer.py
+	$(BIN)/python benchmarks/step.py

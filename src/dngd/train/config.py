@@ -36,6 +36,8 @@ class Config:
     """of all numbers"""
     points: dict[str, int] = field(default_factory=dict)
     """points a step, by condition"""
+    doublings: int | None = None
+    """how often the number of points may double, as progress on fresh points stalls"""
     damping: DampingRule | None = None
     """rule for λ"""
     damping_level: float | None = None
@@ -74,6 +76,7 @@ class Config:
         _check_positive("checkpoint_seconds", self.checkpoint_seconds)
         for name in ("steps", "line_search_points", "rank", "iterations", "history"):
             _check_count(name, getattr(self, name), 1)
+        _check_count("doublings", self.doublings, 0)
         _check_count("balance", self.balance, 0)
         _check_count("seed", self.seed, 0)
         _check_choice("precision", self.precision, get_args(Precision))
@@ -95,6 +98,7 @@ class Config:
         filled: dict[str, Any] = {}
         for name in (
             "method",
+            "doublings",
             "damping",
             "damping_level",
             "line_search",

@@ -1,7 +1,9 @@
 """Where a run stands: plain numbers, stored with every checkpoint."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from dngd.train.growth import WINDOW
 
 
 @dataclass
@@ -18,6 +20,9 @@ class Position:
     stage_seconds: float = 0.0
     expected_steps: int = 0
     idle: int = 0  # steps in a row that did not move
+    doublings: int = 0  # of the number of points
+    fresh: list[float] = field(default_factory=list)  # losses before the last steps with as many points
+    fitted: list[float] = field(default_factory=list)  # and after them
     history: int = 0  # bytes
     compile_seconds: float = 0.0
     evaluation_seconds: float = 0.0
@@ -27,10 +32,20 @@ class Position:
     best_loss: float | None = None
     started: str = ""
 
+    def observe(self, fresh: float, fitted: float) -> None:
+        """The loss before and after a step on its points."""
+        self.fresh = [*self.fresh, fresh][-2 * WINDOW :]
+        self.fitted = [*self.fitted, fitted][-2 * WINDOW :]
+
+    def double(self) -> None:
+        self.doublings, self.fresh, self.fitted = self.doublings + 1, [], []
+
     def next_stage(self) -> None:
+        self.fresh, self.fitted = [], []
         self.stage, self.stage_step, self.stage_seconds, self.idle = self.stage + 1, 0, 0.0, 0
 
     def next_phase(self) -> None:
+        self.fresh, self.fitted = [], []
         self.phase, self.phase_step, self.phase_seconds, self.idle = self.phase + 1, 0, 0.0, 0
         self.expected_steps = 0
 

@@ -14,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PyTree
+from jaxtyping import PRNGKeyArray, PyTree
 
 from dngd.linear_solve.plan import plan
 from dngd.linearize.residual import residual_vector
@@ -29,6 +29,7 @@ from dngd.train.build import Optimizer, make_optimizer
 from dngd.train.config import Config
 from dngd.train.directory import RunDirectory
 from dngd.train.environment import environment
+from dngd.train.growth import grown, too_small
 from dngd.train.history import History
 from dngd.train.method import phases
 from dngd.train.position import Clock, Position
@@ -97,8 +98,8 @@ class _Run:
         self.stop: StopRequest = stop
         self.phases = phases(config.method)
         self.stages = problem.stages if config.stages else ()
-        self.sampler = Sampler(problem, jax.random.fold_in(jax.random.key(config.seed), 1))
         self.position = Position(started=now())
+        self.sampler = self._sampler()
         self.rows: list[dict[str, Any]] = []
         self.history = None if directory is None else History(directory.history)
         self.solver, self.residuals, self.parameters = "", 0, 0
@@ -117,8 +118,9 @@ class _Run:
 
     def _prepare(self) -> None:
         """Network, state and points: new, or from the last checkpoint."""
-        self.model = self.problem.init(jax.random.fold_in(jax.random.key(self.config.seed), 0))
+        self.model = self.problem.init(self._key(0))
         self.best = self.model
+        self.validation = jax.jit(self.problem.sample)(self._key(2))
         self.weights = {
             name: jnp.asarray(condition.weight, float) for name, condition in self.problem.conditions.items()
         }
@@ -133,6 +135,8 @@ class _Run:
         notes: list[str] = []
         metadata = None if self.directory is None else checkpoint.peek(self.directory.checkpoints)
         if metadata is not None:
+            self.position.doublings = metadata["doublings"]
+            self.sampler = self._sampler()
             self.position.phase = metadata["phase"]
             self.position.expected_steps = metadata["expected_steps"]
         self.optimizer = self._optimizer()
@@ -153,6 +157,16 @@ class _Run:
         for note in notes:
             self.progress.note(note)
         self.progress.note(f"going on from step {self.position.step} ({self.position.seconds:.1f} s)")
+
+    def _points(self) -> dict[str, int]:
+        return grown(self.problem, self.config.points, self.position.doublings)
+
+    def _sampler(self) -> Sampler:
+        return Sampler(self.problem.with_points(self._points()), self._key(1))
+
+    def _key(self, purpose: int) -> PRNGKeyArray:
+        """Apart for the network (0), the points (1) and those that decide what is best (2)."""
+        return jax.random.fold_in(jax.random.key(self.config.seed), purpose)
 
     def _optimizer(self) -> Optimizer:
         return make_optimizer(self.phases[self.position.phase].method, self.config, self.position.expected_steps)
@@ -253,6 +267,15 @@ class _Run:
                 self._compile(self.sampler.batch(position.step, self.model, self.terms))
                 self._save()
                 return True
+        if position.doublings < self.config.doublings and too_small(position.fresh, position.fitted):
+            position.double()
+            self.sampler = self._sampler()
+            batch = self.sampler.batch(position.step, self.model, self.terms)
+            self._compile(batch)
+            self.residuals = plan(self.terms, self.model, batch).residuals
+            self.progress.note(f"twice the points: {self.residuals:,} residuals")
+            self._save()
+            return True
         return False
 
     # --- what is seen ------------------------------------------------------------------------------------------
@@ -275,7 +298,7 @@ class _Run:
             f"method {self.config.method}, preset {self.config.preset}, seed {self.config.seed}, "
             f"{self.config.precision} on {described['device']}, {described['cores']} cores",
             *str(planned).splitlines(),
-            "points a step: " + ", ".join(f"{name} {count:,}" for name, count in self.config.points.items()),
+            "points a step: " + ", ".join(f"{name} {count:,}" for name, count in self._points().items()),
         ]
         self.progress.start(lines, self.config.seconds, self.config.steps)
 
@@ -283,6 +306,7 @@ class _Run:
         position = self.position
         position.idle = 0 if Outcome(int(info.outcome)).moved else position.idle + 1
         position.loss = float(info.loss)
+        position.observe(position.loss, position.loss - float(info.actual_reduction))
         return history_row(position, info, self._stage_name(), self.phases[position.phase].method)
 
     def _append(self, row: dict[str, Any]) -> None:
@@ -305,7 +329,7 @@ class _Run:
             position.best_rel_l2 = min(position.rel_l2, position.best_rel_l2 or np.inf)
         if position.stage >= len(self.stages):
             terms = self.problem.terms()
-            loss = float(_loss(terms, self.model, self.sampler.validation()))
+            loss = float(_loss(terms, self.model, self.validation))
             if np.isfinite(loss) and (position.best_loss is None or loss < position.best_loss):
                 position.best_loss, self.best = loss, self.model
         self.last_evaluation = time.perf_counter() - began
