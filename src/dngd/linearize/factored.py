@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, PyTree
 
-from dngd.linearize.factors import Factors, explicit_flops, inner_flops
+from dngd.linearize.factors import Factors, explicit_flops, inner_flops, writing_flops
 from dngd.linearize.jacobian import Jacobian, Space
 from dngd.linearize.tiles import Tiles, add_block, add_outer, for_each_pair, gram_of_columns, mirror
 
@@ -80,15 +80,41 @@ class FactoredJacobian(Jacobian):
     def _factored(self) -> list[int]:
         return [leaf for leaf, layout in enumerate(self.layouts) if layout is not None]
 
-    def _is_explicit(self, position: int) -> bool:
-        """Whether explicit rows of factored leaf number `position` cost fewer flops than Gram products."""
-        held = [term.factors[position] for term in self.terms if term.factors[position] is not None]
-        if any(factors.picks is not None for factors in held):
-            return False  # rows would be dense where the factors are not
-        if self.leaf_form != "cheapest":
-            return self.leaf_form == "rows"
-        inner = sum(inner_flops(first, second) for first in held for second in held)
-        return sum(explicit_flops(first, second) for first in held for second in held) < inner
+    def _costs(self, position: int, elementwise: bool = True) -> dict[tuple[int, ...], float]:
+        """Flops that leaf number `position` of the factored ones adds to the kernel, by the terms (sorted) whose rows
+        are written out. Pairs of those terms are products of rows, all others Gram products: the terms of most
+        products are the first for which rows are cheaper."""
+        factors = {i: term.factors[position] for i, term in enumerate(self.terms) if term.factors[position] is not None}
+        ranked = sorted(factors, key=lambda i: -factors[i].products)
+        costs = {}
+        for count in range(len(ranked) + 1):
+            written = tuple(sorted(ranked[:count]))
+            total = sum(2 * writing_flops(factors[i]) for i in written) if elementwise else 0.0
+            for i, first in factors.items():
+                for j, second in factors.items():
+                    both = i in written and j in written
+                    total += explicit_flops(first, second) if both else inner_flops(first, second, elementwise)
+            costs[written] = total / 2  # each unordered pair once
+        return costs
+
+    def _written(self, position: int) -> tuple[int, ...]:
+        """The terms whose rows of a leaf are written out for the kernel."""
+        costs = self._costs(position)
+        if self._looks_up(position) or self.leaf_form == "products":
+            return ()
+        return max(costs, key=len) if self.leaf_form == "rows" else min(costs, key=costs.get)
+
+    def _is_written(self, position: int) -> bool:
+        """Whether rows of a leaf are written out for all terms or for none, where the kernel is taken by columns."""
+        costs = self._costs(position)
+        if self._looks_up(position) or self.leaf_form == "products":
+            return False
+        return self.leaf_form == "rows" or costs[max(costs, key=len)] < costs[()]
+
+    def _looks_up(self, position: int) -> bool:
+        """Rows would be dense where the factors are not."""
+        held = [term.factors[position] for term in self.terms]
+        return any(factors is not None and factors.picks is not None for factors in held)
 
     def kernel_flops(self, elementwise: bool = True) -> float:
         """Flops that the upper half of the kernel needs in the forms chosen.
@@ -96,15 +122,9 @@ class FactoredJacobian(Jacobian):
         With `elementwise`, work other than matrix products counts too, in the same unit of time.
         """
         m, _ = self.shape
-        total = 2.0 * m * m * self.terms[0].plain.shape[2]
-        for position in range(len(self._factored)):
-            held = [term.factors[position] for term in self.terms if term.factors[position] is not None]
-            pairs = [(first, second) for first in held for second in held]
-            if self._is_explicit(position):
-                total += sum(explicit_flops(first, second, elementwise) for first, second in pairs)
-            else:
-                total += sum(inner_flops(first, second, elementwise) for first, second in pairs)
-        return total / 2
+        plain = 1.0 * m * m * self.terms[0].plain.shape[2]
+        leaves = range(len(self._factored))
+        return plain + sum(self._costs(position, elementwise)[self._written(position)] for position in leaves)
 
     @property
     def bytes(self) -> int:
@@ -147,12 +167,36 @@ class FactoredJacobian(Jacobian):
     @eqx.filter_jit
     def gram(self) -> Float[Array, "m m"]:
         m, _ = self.shape
+        written = [self._written(position) for position in range(len(self._factored))]
         kernel = jnp.zeros((m, m), self.space.dtype)
-        kernel = self._over_panels(lambda kernel, panel: add_outer(kernel, panel, 8 * self.tile_bytes), kernel)
+        for terms in dict.fromkeys([tuple(range(len(self.terms))), *written]):
+            leaves = [position for position, those in enumerate(written) if those == terms]
+            kernel = self._add_written(kernel, terms, leaves)
         for i, first in enumerate(self.terms):
             for j, second in enumerate(self.terms[i:], start=i):
-                kernel = self._add_tiles(kernel, first, second, self._offsets[i], self._offsets[j], i == j)
+                leaves = [position for position, terms in enumerate(written) if not {i, j} <= set(terms)]
+                kernel = self._add_tiles(kernel, first, second, leaves, self._offsets[i], self._offsets[j], i == j)
         return mirror(kernel)
+
+    def _add_written(self, kernel, terms: tuple[int, ...], leaves: list[int]):
+        """Add the products of explicit rows, of these terms and leaves."""
+
+        def add(kernel, panel):
+            return add_outer(kernel, panel, 8 * self.tile_bytes)
+
+        if len(terms) == len(self.terms):
+            return self._over_panels(add, kernel, leaves)
+        if not terms:
+            return kernel
+        # The terms are made to stand side by side, and their kernel is then put where they belong.
+        some = eqx.tree_at(lambda J: J.terms, self, tuple(self.terms[i] for i in terms))
+        compact = some._over_panels(add, jnp.zeros((some.shape[0],) * 2, self.space.dtype), leaves, plain=False)
+        for a, i in enumerate(terms):
+            for b, j in enumerate(terms[a:], start=a):
+                rows, columns = slice(some._offsets[a], None), slice(some._offsets[b], None)
+                block = compact[rows, columns][: self.terms[i].rows, : self.terms[j].rows]
+                kernel = add_block(kernel, block, self._offsets[i], self._offsets[j])
+        return kernel
 
     def columns(self, indices: Int[Array, " l"]) -> Float[Array, "m l"]:
         return self._columns(self.row_indices(indices))
@@ -161,10 +205,12 @@ class FactoredJacobian(Jacobian):
     def _columns(self, indices: Int[Array, " l"]) -> Float[Array, "m l"]:
         m, _ = self.shape
         block = jnp.zeros((m, indices.shape[0]), self.space.dtype)
-        block = self._over_panels(lambda block, panel: block + panel @ panel[indices].T, block)
+        written = [position for position in range(len(self._factored)) if self._is_written(position)]
+        block = self._over_panels(lambda block, panel: block + panel @ panel[indices].T, block, written)
         landmarks = self._take(indices)
+        leaves = [position for position in range(len(self._factored)) if position not in written]
         for term, offset in zip(self.terms, self._offsets, strict=True):
-            block = self._add_tiles(block, term, landmarks, offset, 0, False)
+            block = self._add_tiles(block, term, landmarks, leaves, offset, 0, False)
         return block
 
     @eqx.filter_jit
@@ -205,15 +251,13 @@ class FactoredJacobian(Jacobian):
         plain = [leaf.reshape(-1) for leaf, layout in zip(leaves, self.layouts, strict=True) if layout is None]
         return jnp.concatenate([jnp.zeros(0, self.space.dtype), *plain])
 
-    def _over_panels(self, add, target):
-        """`target = add(target, panel)` over explicit column panels of J: plain leaves, and factored
-        leaves for which explicit rows are cheaper, each entry formed once and a panel at a time."""
-        plain = jnp.concatenate([term.plain.reshape(term.rows, -1) for term in self.terms])
-        if plain.shape[1]:
-            target = add(target, plain)
-        for position, leaf in enumerate(self._factored):
-            if not self._is_explicit(position):
-                continue
+    def _over_panels(self, add, target, leaves: list[int], plain: bool = True):
+        """`target = add(target, panel)` over explicit column panels of J: plain leaves, and the given ones of the
+        factored leaves, each entry formed once and a panel at a time."""
+        if plain and self.terms[0].plain.shape[2]:
+            target = add(target, jnp.concatenate([term.plain.reshape(term.rows, -1) for term in self.terms]))
+        for position in leaves:
+            leaf = self._factored[position]
             held = [term.factors[position] for term in self.terms]
             a, b = self.layouts[leaf].matrix(jnp.empty(self.space.shapes[leaf])).shape
             itemsize = jnp.dtype(self.space.dtype).itemsize
@@ -237,13 +281,10 @@ class FactoredJacobian(Jacobian):
                 target = lax.fori_loop(0, tiles.count, lambda i, t, panel=panel: add(t, panel(i)), target)
         return target
 
-    def _add_tiles(self, target, first: TermFactors, second: TermFactors, row, column, upper: bool):
-        """Add the Gram products of all factored leaves between two sets of rows, tile by tile."""
-        shared = [
-            (x, y)
-            for position, (x, y) in enumerate(zip(first.factors, second.factors, strict=True))
-            if x is not None and y is not None and not self._is_explicit(position)
-        ]
+    def _add_tiles(self, target, first: TermFactors, second: TermFactors, leaves, row, column, upper: bool):
+        """Add the Gram products of factored leaves between two sets of rows, tile by tile."""
+        pairs = [(first.factors[position], second.factors[position]) for position in leaves]
+        shared = [(x, y) for x, y in pairs if x is not None and y is not None]
         if not shared:
             return target
         itemsize = jnp.dtype(self.space.dtype).itemsize

@@ -19,11 +19,14 @@ from dngd.linearize.one_hot import look_up
 # two cores (float64 and float32 alike), one of these costs as much as about this many flops of GEMM.
 ELEMENTWISE_FLOPS = 140
 
-# Likewise for writing an entry of the explicit rows, which was measured to grow with q² (q = 4 and 12).
-EXPLICIT_FLOPS = 7
+# Likewise for writing an entry of the explicit rows: 3.5 ns up to q = 12, 5.3 ns for q = 24 (two cores, float64).
+EXPLICIT_FLOPS = 250.0
+EXPLICIT_FLOPS_A_PRODUCT = 8.0
 
-LARGEST_UNROLLED = 32
-"""Products of a leaf up to which its explicit rows are summed term by term."""
+LARGEST_UNROLLED = 12, 2000
+"""Products of a leaf, and these times its columns, up to which its explicit rows are summed term by term: one fused
+pass over the result, up to six times faster than a batched product with a short sum, four times slower with a long one.
+"""
 
 
 class Picks(eqx.Module):
@@ -101,8 +104,8 @@ class Factors(eqx.Module):
         """The rows of the Jacobian themselves."""
         d = self.outputs
         rows, columns = (jnp.broadcast_to(x, (*x.shape[:2], d, x.shape[3])) for x in (self.rows, self.columns))
-        if self.counts[0] <= LARGEST_UNROLLED:
-            # one fused pass over the result; two to six times faster than a batched product with a short sum
+        count, size = LARGEST_UNROLLED
+        if self.counts[0] <= count and self.counts[0] * columns.shape[3] <= size:
             total = jnp.zeros((rows.shape[1], d, rows.shape[3], columns.shape[3]), rows.dtype)
             for row, column in zip(rows, columns, strict=True):
                 total = total + row[..., :, None] * column[..., None, :]
@@ -172,8 +175,13 @@ def inner_flops(first: Factors, second: Factors, elementwise: bool = True) -> fl
     return total + (ELEMENTWISE_FLOPS * pairs * first.outputs * second.outputs if elementwise else 0.0)
 
 
-def explicit_flops(first: Factors, second: Factors, elementwise: bool = True) -> float:
-    """Cost of the same tile from explicit rows: the product, and (with `elementwise`) writing them out."""
+def explicit_flops(first: Factors, second: Factors) -> float:
+    """Cost of the same tile from explicit rows, once these are there."""
     these, those = first.rows.shape[1] * first.outputs, second.rows.shape[1] * second.outputs
-    writing = EXPLICIT_FLOPS * (first.products**2 * these + second.products**2 * those) if elementwise else 0.0
-    return (2.0 * these * those + writing) * first.rows.shape[3] * first.columns.shape[3]
+    return 2.0 * these * those * first.rows.shape[3] * first.columns.shape[3]
+
+
+def writing_flops(factors: Factors) -> float:
+    """Cost of the explicit rows."""
+    entries = factors.rows.shape[1] * factors.outputs * factors.rows.shape[3] * factors.columns.shape[3]
+    return entries * (EXPLICIT_FLOPS + EXPLICIT_FLOPS_A_PRODUCT * factors.products)
