@@ -28,9 +28,9 @@ problem = dngd.Problem(
     domain=dngd.Box(x=(-0.5, 1.0), y=(-0.5, 1.5)),
     fields=("u", "v", "p"),
     constants={"viscosity": 1 / 40},
-    conditions={
+    conditions={  # on the boundary the velocity: pressure is free up to a constant
         "interior": dngd.Operator(navier_stokes, points=400),
-        "boundary": dngd.Dirichlet(exact, fields=("u", "v"), points=400),  # pressure is free up to a constant
+        "boundary": dngd.Dirichlet(exact, fields=("u", "v"), points=400),
     },
     reference=dngd.Reference(exact, fields=("u", "v"), centred=("p",)),
 )
@@ -43,7 +43,7 @@ def main(seconds: float = 60.0, steps: int | None = None, out: Path = Path("kova
     points = np.stack(np.meshgrid(x, y), axis=-1)
     fields = solution.predict(points.reshape(-1, 2)).reshape(*points.shape[:2], 3)
     error = fields - problem.evaluator.exact(points.reshape(-1, 2)).reshape(fields.shape)
-    size, wrong = np.linalg.norm(fields[..., :2], axis=-1), np.linalg.norm(error[..., :2], axis=-1)
+    size, wrong = (np.linalg.norm(part[..., :2], axis=-1) + 1e-16 for part in (fields, error))
 
     figure = Figure(figsize=(9, 4.2), layout="constrained")
     flow, miss = figure.subplots(1, 2)
