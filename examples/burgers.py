@@ -5,6 +5,7 @@ python examples/burgers.py [--seconds 60] [--steps N] [--out burgers.png]
 
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import tyro
@@ -13,7 +14,7 @@ from matplotlib.figure import Figure
 import dngd
 from dngd.problem.catalogue.burgers import exact  # by the Cole-Hopf transform
 
-VISCOSITY = 0.01 / np.pi
+jax.config.update("jax_enable_x64", True)  # for the exact solution in the figure
 
 
 def equation(u, viscosity):  # u is the field: its value, and its derivatives u.t, u.x, u.xx
@@ -21,9 +22,8 @@ def equation(u, viscosity):  # u is the field: its value, and its derivatives u.
 
 
 problem = dngd.Problem(
-    name="burgers",
     domain=dngd.Box(t=(0, 1), x=(-1, 1)),
-    constants={"viscosity": VISCOSITY},
+    constants={"viscosity": 0.01 / np.pi},
     conditions={
         # The shock is a fiftieth of the domain wide: let points gather where the residual is large.
         "interior": dngd.Operator(equation, points=1000, sampling=dngd.Sampling(adaptive=dngd.Adaptive())),
