@@ -28,7 +28,7 @@ def main(
 ) -> float:
     # −Δu = f in the unit ball, u = 0 on the sphere by construction, an exact solution that couples neighbours.
     problem = poisson100k(dimension)
-    fewer = dataclasses.replace(problem.reference, points=2000)  # test points; 20,000 of them take minutes to draw
+    fewer = dataclasses.replace(problem.reference, points=2000)  # test points; drawing 20,000 takes long
     problem = dataclasses.replace(problem, reference=fewer)
     solution = dngd.solve(problem, seconds=seconds, steps=steps)
 

@@ -117,6 +117,13 @@ def test_tables_are_those_of_the_results():
     assert tables.write(PAGES["benchmarks.md"]) == PAGES["benchmarks.md"], "run python benchmarks/tables.py"
 
 
+def test_figures_are_small_and_shown():
+    text = "".join(ALL.values())
+    for path in (ROOT / "docs" / "figures").iterdir():
+        assert path.stat().st_size < 150_000, path
+        assert f"figures/{path.name})" in text, f"{path.name} is shown nowhere"
+
+
 # --------------------------------------------------------------------------------------------------------- links
 
 
