@@ -50,7 +50,7 @@ def main(seconds: float = 60.0, steps: int | None = None, out: Path = Path("burg
     for row in (0, 25, 50, 75, 100):
         (line,) = cuts.plot(x, u[row], label=f"t = {t[row]:.2f}")
         cuts.plot(x, true[row], "--", color=line.get_color(), linewidth=3, alpha=0.3)
-    cuts.set(xlabel="x", ylabel="u", title="network; the exact solution dashed behind")
+    cuts.set(xlabel="x", ylabel="u", title="exact solution dashed")
     cuts.legend(fontsize="small")
     figure.savefig(out, dpi=110)
     return solution.rel_l2
