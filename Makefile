@@ -33,6 +33,7 @@ bench: install
 	$(BIN)/python benchmarks/derivative.py
 	$(BIN)/python benchmarks/pcg.py
 	$(BIN)/python benchmarks/trainer.py
+	$(BIN)/python benchmarks/step.py
 
 .venv/docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'

@@ -317,6 +317,7 @@ def test_lbfgs_starts_anew_after_a_search_that_failed():
         (lambda: SGD(steps=0), "steps=0 must be a positive integer"),
         (lambda: SGD(steps=9, peak=1e-5), "peak=1e-05 lies below"),
         (lambda: LBFGS(history=0), "history=0 must be a positive integer"),
+        (lambda: LBFGS(history=10**10).init({"x": jnp.ones(99)}), "history=10000000000 takes .* lower it to"),
         (lambda: LBFGS(tolerance=-1.0), "tolerance=-1.0 must be at least 0"),
         (lambda: SOAP(frequency=0), "frequency=0 must be a positive integer"),
         (lambda: Adam().step({"x": jnp.ones(1)}, None, only(lambda p: p["x"]), ONE_POINT), "not a state of adam"),

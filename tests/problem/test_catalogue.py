@@ -8,7 +8,8 @@ import pytest
 
 from dngd.problem.by_name import call_by_name
 from dngd.problem.catalogue import CATALOGUE, fokker_planck, load_problem
-from dngd.problem.catalogue.poisson100k import poisson100k
+from dngd.problem.catalogue.poisson100k import exact, poisson100k, source
+from dngd.problem.catalogue.two_body import PAIRS
 from dngd.problem.model import Model
 
 PARAMETERS = {
@@ -85,23 +86,32 @@ def test_source_of_the_stochastic_problem_is_minus_the_laplacian(two_body):
     """In fewer dimensions, where the Laplacian can be had from the Hessian."""
     problem = poisson100k(dimension=20, two_body=two_body)
     batch = problem.sample(jax.random.key(0))["interior"]
-    exact = exact_model(problem).network
-    for x, source in zip(batch["x"][:5], batch["source"][:5], strict=True):
-        laplacian = jnp.trace(jax.hessian(lambda x: exact(x)[0])(x))
-        assert jnp.allclose(-laplacian, source, rtol=1e-10)
+    for x, value in zip(batch["x"][:5], batch["source"][:5], strict=True):
+        laplacian = jnp.trace(jax.hessian(lambda x: exact(x, two_body))(x))
+        assert jnp.allclose(-laplacian, value, rtol=1e-10)
+
+
+@pytest.mark.parametrize("function", [exact, source])
+@pytest.mark.parametrize("two_body", PAIRS)
+def test_short_series_equal_the_librarys_functions(function, two_body, monkeypatch):
+    """Up to the largest entry they are used for, where the terms that are left out count most."""
+    x = 0.05 * jax.random.uniform(jax.random.key(0), (3, 200), minval=-1.0)
+    by_series = function(x, two_body)
+    monkeypatch.setattr("dngd.problem.catalogue.poisson100k.SMALL", 0.0)
+    np.testing.assert_allclose(by_series, function(x, two_body), rtol=1e-13)
 
 
 def test_stochastic_term_vanishes_at_the_exact_solution_on_average():
     """With every index drawn the estimator is exact."""
     from dngd.derivative import stochastic_ball_laplacian
-    from dngd.problem.catalogue.poisson100k import _coefficients, pair_of_paper
+    from dngd.problem.catalogue.poisson100k import _coefficients
 
     problem = poisson100k(dimension=20)
     batch = problem.sample(jax.random.key(0))["interior"]
     c = jnp.asarray(_coefficients(20))
-    for x, source in zip(batch["x"][:5], batch["source"][:5], strict=True):
-        estimate = stochastic_ball_laplacian(lambda x: c @ pair_of_paper(x[:-1], x[1:]), x, jnp.arange(20))
-        assert jnp.allclose(-estimate, source, rtol=1e-9)
+    for x, value in zip(batch["x"][:5], batch["source"][:5], strict=True):
+        estimate = stochastic_ball_laplacian(lambda x: c @ PAIRS["paper"][0](x[:-1], x[1:]), x, jnp.arange(20))
+        assert jnp.allclose(-estimate, value, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["allen_cahn", "cavity"])

@@ -150,6 +150,22 @@ def test_adaptive_points_survive_an_interruption(tmp_path):
         assert bits(dngd.resume(out, problem, quiet=True).model) == bits(whole.model)
 
 
+def test_growing_batch_survives_an_interruption(tmp_path, monkeypatch):
+    monkeypatch.setattr("dngd.train.growth.STALLED", 0.0)
+    monkeypatch.setattr("dngd.train.growth.FITTED", 0.0)
+    monkeypatch.setattr("dngd.train.growth.WINDOW", 4)
+    problem = small.make(
+        conditions=dict(small.problem.conditions) | {"data": dngd.Data([[0.5]], [1.0])}  # one observation stays one
+    )
+    settings = SETTINGS | {"doublings": 2, "method": "dense"}
+    whole = dngd.solve(problem, steps=24, out=tmp_path / "whole", **settings)
+    assert whole.summary["residuals"] == 4 * 20 + 1
+    dngd.solve(problem, steps=24, out=tmp_path / "parts", callbacks=[lambda row, _: row["step"] == 13], **settings)
+    resumed = dngd.resume(tmp_path / "parts", problem, quiet=True)
+    assert bits(resumed.model) == bits(whole.model)
+    assert without_times(resumed.history) == without_times(whole.history)
+
+
 def test_stages_come_first_and_are_named():
     problem = small.make(
         stages=(dngd.Stage("half", {"scale": 5.0}, steps=3), dngd.Stage("most", {"scale": 8.0}, steps=2))

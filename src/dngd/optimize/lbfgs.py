@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import optax
 from jax.flatten_util import ravel_pytree
 
+from dngd.linear_solve.plan import default_memory
 from dngd.optimize.baseline import Baseline, Known, Move
 from dngd.optimize.number import check_count, check_number
 from dngd.optimize.outcome import Outcome
@@ -38,10 +39,20 @@ class LBFGS(Baseline):
         return self.tolerance
 
     def start(self, parameters):
+        self._check_memory(parameters)
         flat = ravel_pytree(parameters)[0]  # one array instead of many: the two loops over the history are short steps
         nothing = jax.tree.map(jnp.zeros_like, parameters)
         known = Known(jnp.zeros((), jnp.uint32), jnp.full((), jnp.inf, flat.dtype), nothing)
         return optax.scale_by_lbfgs(self.history).init(flat), known
+
+    def _check_memory(self, parameters):
+        pair = 2 * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(parameters))
+        allowed = default_memory()
+        if self.history * pair > allowed:
+            raise ValueError(
+                f"history={self.history} takes {self.history * pair / 2**30:.0f} GiB with these parameters, more than "
+                f"half of the machine's memory; lower it to {max(1, allowed // pair)} or less"
+            )
 
     def move(self, memory, here):
         parameters, unravel = ravel_pytree(here.parameters)

@@ -14,6 +14,7 @@ class Preset:
 
     points: Mapping[str, int] = field(default_factory=dict)
     method: str = "auto"
+    doublings: int = 0
     damping: str = "gain_ratio"
     damping_level: float | None = None
     line_search: str = "backtracking"

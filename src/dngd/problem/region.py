@@ -158,7 +158,7 @@ class PointSet(Region):
 def directions(unit: Float[Array, "N d"]) -> Float[Array, "N d"]:
     """Uniform directions from uniform points of the cube, by way of the normal distribution."""
     tiny = jnp.finfo(unit.dtype).eps
-    normal = jax.scipy.special.ndtri(jnp.clip(unit, tiny, 1 - tiny))
+    normal = jax.scipy.special.ndtri(jnp.clip(unit, tiny, 1 - tiny)).astype(float)
     return normal / jnp.linalg.norm(normal, axis=1, keepdims=True)
 
 

@@ -99,8 +99,14 @@ def unit_points(method: Method, key: PRNGKeyArray, count: int, dimension: int) -
     return METHODS[method](key, count, dimension)
 
 
+MANY_DIMENSIONS = 1000
+"""From here on uniform points are drawn in single precision: in 10⁵ dimensions drawing is a good part of a step, and
+where a random point lies needs no more digits than that."""
+
+
 def _uniform(key, count, dimension):
-    return jax.random.uniform(key, (count, dimension))
+    dtype = jnp.float32 if dimension >= MANY_DIMENSIONS else float
+    return jax.random.uniform(key, (count, dimension), dtype)
 
 
 def _latin_hypercube(key, count, dimension):

@@ -31,7 +31,7 @@ def make_optimizer(method: str, config: Config, expected_steps: int) -> Optimize
     if method == "soap":
         return SOAP(**({} if rate is None else {"learning_rate": rate}))
     if method == "lbfgs":
-        return LBFGS()
+        return LBFGS(**({} if config.history is None else {"history": config.history}))
     name, _, geodesic = method.partition("+")
     solver: Any = name
     if name == "pcg":

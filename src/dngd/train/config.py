@@ -36,6 +36,8 @@ class Config:
     """of all numbers"""
     points: dict[str, int] = field(default_factory=dict)
     """points a step, by condition"""
+    doublings: int | None = None
+    """how often the number of points may double, as progress on fresh points stalls"""
     damping: DampingRule | None = None
     """rule for λ"""
     damping_level: float | None = None
@@ -54,6 +56,8 @@ class Config:
     """most iterations of conjugate gradients (pcg)"""
     learning_rate: float | None = None
     """of adam and soap, and the peak of sgd's"""
+    history: int | None = None
+    """curvature pairs that lbfgs remembers"""
     stages: bool = True
     """whether to go through the problem's easier stages first"""
     balance: int = 0
@@ -70,8 +74,9 @@ class Config:
         _check_positive("tolerance", self.tolerance)
         _check_positive("learning_rate", self.learning_rate)
         _check_positive("checkpoint_seconds", self.checkpoint_seconds)
-        for name in ("steps", "line_search_points", "rank", "iterations"):
+        for name in ("steps", "line_search_points", "rank", "iterations", "history"):
             _check_count(name, getattr(self, name), 1)
+        _check_count("doublings", self.doublings, 0)
         _check_count("balance", self.balance, 0)
         _check_count("seed", self.seed, 0)
         _check_choice("precision", self.precision, get_args(Precision))
@@ -93,6 +98,7 @@ class Config:
         filled: dict[str, Any] = {}
         for name in (
             "method",
+            "doublings",
             "damping",
             "damping_level",
             "line_search",

@@ -20,7 +20,6 @@ class Sampler:
 
     def __init__(self, problem: Problem, key: PRNGKeyArray):
         self._key = key
-        self._validation_key = jax.random.fold_in(key, 2**31 - 1)
         self._conditions = problem.conditions
         self._adaptive = [name for name, one in problem.conditions.items() if one.sampling.adaptive is not None]
         plain = [name for name in problem.conditions if name not in self._adaptive]
@@ -39,7 +38,6 @@ class Sampler:
                 for name in self._adaptive
             }
         )
-        self._sample = jax.jit(problem.sample)
 
     def batch(self, step: int, model: PyTree, terms: Sequence[Term]) -> dict[str, Any]:
         """Points for every condition, in the conditions' order."""
@@ -64,10 +62,6 @@ class Sampler:
         size = _residual_sizes(term, model, candidates)
         key = jax.random.fold_in(jax.random.fold_in(self._key, 2**30), step)
         return condition.sampling.adaptive.choose(key, candidates, size, condition.points)
-
-    def validation(self) -> dict[str, Any]:
-        """Points that training does not use, always the same."""
-        return self._sample(self._validation_key, jnp.asarray(0))
 
     def adaptive(self) -> dict[str, Any]:
         """Points that cannot be drawn again, for the checkpoint."""

@@ -5,7 +5,6 @@ would have taken without the interruption.
 """
 
 import contextlib
-import datetime
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PyTree
+from jaxtyping import PRNGKeyArray, PyTree
 
 from dngd.linear_solve.plan import plan
 from dngd.linearize.residual import residual_vector
@@ -30,9 +29,12 @@ from dngd.train.build import Optimizer, make_optimizer
 from dngd.train.config import Config
 from dngd.train.directory import RunDirectory
 from dngd.train.environment import environment
+from dngd.train.growth import grown, too_small
 from dngd.train.history import History
 from dngd.train.method import phases
+from dngd.train.position import Clock, Position
 from dngd.train.progress import Progress, Quiet
+from dngd.train.record import history_row, now, run_summary
 from dngd.train.sampler import Sampler
 from dngd.train.signals import StopRequest
 
@@ -43,30 +45,6 @@ PATIENCE = 100
 """Steps in a row that do not move before a run counts as stalled or diverged."""
 
 Callback = Callable[[Mapping[str, Any], Model], bool | None]
-
-
-@dataclass
-class Position:
-    """Where a run stands; plain numbers, stored with every checkpoint."""
-
-    step: int = 0
-    seconds: float = 0.0
-    phase: int = 0
-    phase_step: int = 0
-    phase_seconds: float = 0.0
-    stage: int = 0
-    stage_step: int = 0
-    stage_seconds: float = 0.0
-    expected_steps: int = 0
-    idle: int = 0  # steps in a row that did not move
-    history: int = 0  # bytes
-    compile_seconds: float = 0.0
-    evaluation_seconds: float = 0.0
-    loss: float | None = None
-    rel_l2: float | None = None
-    best_rel_l2: float | None = None
-    best_loss: float | None = None
-    started: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,13 +98,14 @@ class _Run:
         self.stop: StopRequest = stop
         self.phases = phases(config.method)
         self.stages = problem.stages if config.stages else ()
-        self.sampler = Sampler(problem, jax.random.fold_in(jax.random.key(config.seed), 1))
-        self.position = Position(started=_now())
+        self.position = Position(started=now())
+        self.sampler = self._sampler()
         self.rows: list[dict[str, Any]] = []
         self.history = None if directory is None else History(directory.history)
         self.solver, self.residuals, self.parameters = "", 0, 0
         self.model: Model | None = None
         self.errors: Errors | None = None
+        self.last_evaluation = 0.0
         self.summary: dict[str, Any] = {}
 
     # --- the run -----------------------------------------------------------------------------------------------
@@ -139,8 +118,9 @@ class _Run:
 
     def _prepare(self) -> None:
         """Network, state and points: new, or from the last checkpoint."""
-        self.model = self.problem.init(jax.random.fold_in(jax.random.key(self.config.seed), 0))
+        self.model = self.problem.init(self._key(0))
         self.best = self.model
+        self.validation = jax.jit(self.problem.sample)(self._key(2))
         self.weights = {
             name: jnp.asarray(condition.weight, float) for name, condition in self.problem.conditions.items()
         }
@@ -155,6 +135,8 @@ class _Run:
         notes: list[str] = []
         metadata = None if self.directory is None else checkpoint.peek(self.directory.checkpoints)
         if metadata is not None:
+            self.position.doublings = metadata["doublings"]
+            self.sampler = self._sampler()
             self.position.phase = metadata["phase"]
             self.position.expected_steps = metadata["expected_steps"]
         self.optimizer = self._optimizer()
@@ -175,6 +157,16 @@ class _Run:
         for note in notes:
             self.progress.note(note)
         self.progress.note(f"going on from step {self.position.step} ({self.position.seconds:.1f} s)")
+
+    def _points(self) -> dict[str, int]:
+        return grown(self.problem, self.config.points, self.position.doublings)
+
+    def _sampler(self) -> Sampler:
+        return Sampler(self.problem.with_points(self._points()), self._key(1))
+
+    def _key(self, purpose: int) -> PRNGKeyArray:
+        """Apart for the network (0), the points (1) and those that decide what is best (2)."""
+        return jax.random.fold_in(jax.random.key(self.config.seed), purpose)
 
     def _optimizer(self) -> Optimizer:
         return make_optimizer(self.phases[self.position.phase].method, self.config, self.position.expected_steps)
@@ -203,12 +195,12 @@ class _Run:
     def _loop(self) -> tuple[str, str]:
         position = self.position
         last_saved = position.seconds
-        clock = _Clock(position)
+        clock = Clock(position)
         if position.step == 0:
             self._save()
         while (ending := self._ending()) is None:
             if self._advance():
-                clock = _Clock(position)  # compiling a phase is not training
+                clock.restart()  # compiling a phase is not training
             batch = self.sampler.batch(position.step, self.model, self.terms)
             self.model, self.state, info = self.optimizer.step(self.model, self.state, self.terms, batch)
             info = jax.device_get(info)
@@ -260,12 +252,7 @@ class _Run:
                 and position.stage_seconds >= stage.share * self.config.seconds
             )
             if by_steps or by_time:
-                position.stage, position.stage_step, position.stage_seconds, position.idle = (
-                    position.stage + 1,
-                    0,
-                    0.0,
-                    0,
-                )
+                position.next_stage()
                 self.terms = self._terms()
                 self.progress.note(f"stage: {self._stage_name()}")
         if position.phase + 1 < len(self.phases):
@@ -273,19 +260,22 @@ class _Run:
             by_time = self.config.seconds is not None and position.phase_seconds >= share * self.config.seconds
             by_steps = self.config.steps is not None and position.phase_step >= share * self.config.steps
             if by_time or by_steps:
-                position.phase, position.phase_step, position.phase_seconds, position.idle = (
-                    position.phase + 1,
-                    0,
-                    0.0,
-                    0,
-                )
-                position.expected_steps = 0
+                position.next_phase()
                 self.optimizer = self._optimizer()
                 self.state = self.optimizer.init(self.model)
                 self.progress.note(f"method: {self.phases[position.phase].method}")
                 self._compile(self.sampler.batch(position.step, self.model, self.terms))
                 self._save()
                 return True
+        if position.doublings < self.config.doublings and too_small(position.fresh, position.fitted):
+            position.double()
+            self.sampler = self._sampler()
+            batch = self.sampler.batch(position.step, self.model, self.terms)
+            self._compile(batch)
+            self.residuals = plan(self.terms, self.model, batch).residuals
+            self.progress.note(f"twice the points: {self.residuals:,} residuals")
+            self._save()
+            return True
         return False
 
     # --- what is seen ------------------------------------------------------------------------------------------
@@ -308,34 +298,16 @@ class _Run:
             f"method {self.config.method}, preset {self.config.preset}, seed {self.config.seed}, "
             f"{self.config.precision} on {described['device']}, {described['cores']} cores",
             *str(planned).splitlines(),
-            "points a step: " + ", ".join(f"{name} {count:,}" for name, count in self.config.points.items()),
+            "points a step: " + ", ".join(f"{name} {count:,}" for name, count in self._points().items()),
         ]
         self.progress.start(lines, self.config.seconds, self.config.steps)
 
     def _row(self, info) -> dict[str, Any]:
         position = self.position
-        outcome = Outcome(int(info.outcome))
-        position.idle = 0 if outcome.moved else position.idle + 1
+        position.idle = 0 if Outcome(int(info.outcome)).moved else position.idle + 1
         position.loss = float(info.loss)
-        predicted, actual = float(info.predicted_reduction), float(info.actual_reduction)
-        return {
-            "step": position.step,
-            "seconds": position.seconds,
-            "stage": self._stage_name(),
-            "method": self.phases[position.phase].method,
-            "loss": position.loss,
-            "terms": {name: float(value) for name, value in info.term_losses.items()},
-            "damping": float(info.damping),
-            "step_length": float(info.step_length),
-            "predicted_reduction": predicted,
-            "actual_reduction": actual,
-            "gain": actual / predicted if predicted > 0 else None,
-            "gradient_norm": float(info.gradient_norm),
-            "solver_iterations": int(info.solver_iterations),
-            "solver_residual": float(info.solver_residual),
-            "evaluations": int(info.evaluations),
-            "outcome": outcome.name,
-        }
+        position.observe(position.loss, position.loss - float(info.actual_reduction))
+        return history_row(position, info, self._stage_name(), self.phases[position.phase].method)
 
     def _append(self, row: dict[str, Any]) -> None:
         self.rows.append(row)
@@ -357,7 +329,7 @@ class _Run:
             position.best_rel_l2 = min(position.rel_l2, position.best_rel_l2 or np.inf)
         if position.stage >= len(self.stages):
             terms = self.problem.terms()
-            loss = float(_loss(terms, self.model, self.sampler.validation()))
+            loss = float(_loss(terms, self.model, self.validation))
             if np.isfinite(loss) and (position.best_loss is None or loss < position.best_loss):
                 position.best_loss, self.best = loss, self.model
         self.last_evaluation = time.perf_counter() - began
@@ -391,7 +363,8 @@ class _Run:
     def _finish(self, outcome: str, message: str) -> Trained:
         self._save()
         if self.problem.evaluator is not None:
-            self.errors = self.problem.errors(self.model)
+            # Whoever interrupts is waiting: all test points can take minutes in 10⁵ dimensions.
+            self.errors = self.problem.errors(self.model, quick=outcome == "interrupted")
             self.position.rel_l2 = self.errors.rel_l2
             self.position.best_rel_l2 = min(self.errors.rel_l2, self.position.best_rel_l2 or np.inf)
         status = "interrupted" if outcome == "interrupted" else "finished"
@@ -420,57 +393,11 @@ class _Run:
             self.history.close()
 
     def _write_summary(self, status: str, outcome: str, message: str) -> None:
-        position = self.position
-        self.summary = {
-            "schema": 1,
-            "problem": self.problem.name,
-            "method": self.config.method,
-            "preset": self.config.preset,
-            "seed": self.config.seed,
-            "status": status,
-            "outcome": outcome,
-            "message": message,
-            "rel_l2": position.rel_l2,
-            "errors": {} if self.errors is None else self.errors.fields,
-            "best_rel_l2": position.best_rel_l2,
-            "loss": position.loss,
-            "steps": position.step,
-            "seconds": position.seconds,
-            "compile_seconds": position.compile_seconds,
-            "evaluation_seconds": position.evaluation_seconds,
-            "parameters": self.parameters,
-            "residuals": self.residuals,
-            "solver": self.solver,
-            "precision": self.config.precision,
-            "points": dict(self.config.points),
-            "coefficients": {
-                name: np.asarray(value).tolist()
-                for name, value in ({} if self.model is None else self.model.coefficients).items()
-            },
-            "started": position.started,
-            "updated": _now(),
-            "environment": environment(),
-        }
+        size = {"parameters": self.parameters, "residuals": self.residuals, "solver": self.solver}
+        ending = {"status": status, "outcome": outcome, "message": message}
+        self.summary = run_summary(self.problem.name, self.config, self.position, self.model, self.errors, size, ending)
         if self.directory is not None:
             self.directory.write_summary(self.summary)
-
-
-class _Clock:
-    """Adds the time since the last tick to a position: training time, with compilation left out."""
-
-    def __init__(self, position: Position):
-        self._position, self._last = position, time.perf_counter()
-
-    def tick(self) -> None:
-        now = time.perf_counter()
-        passed, self._last = now - self._last, now
-        position = self._position
-        position.step += 1
-        position.phase_step += 1
-        position.stage_step += 1
-        position.seconds += passed
-        position.phase_seconds += passed
-        position.stage_seconds += passed
 
 
 @eqx.filter_jit
@@ -487,7 +414,3 @@ def _check_finite(batch: Mapping[str, Any]) -> None:
         for leaf in jax.tree.leaves(points):
             if jnp.issubdtype(leaf.dtype, jnp.inexact) and not bool(jnp.isfinite(leaf).all()):
                 raise ValueError(f"condition {name!r}: a sampled point is not finite; check its region or data")
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -1,0 +1,78 @@
+"""Where the time of a step goes, for each problem.
+
+    python benchmarks/step.py [heat kovasznay …]
+
+Each part is compiled and timed on its own, the whole step beside it; parts are given as shares of the whole. `rest`
+is what the parts do not explain (fusion can make it negative). Default points, dense solver, two evaluations of the
+loss in the line search.
+"""
+
+import argparse
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from measure import keep, seconds
+
+import dngd
+from dngd.linear_solve.dense import DenseDual
+from dngd.linearize.linearize import TILE_BYTES, linearization
+from dngd.linearize.residual import residual_vector
+from dngd.optimize.direction import acceleration
+from dngd.problem.catalogue import CATALOGUE
+from dngd.train.config import Config
+from dngd.train.trainer import working_precision
+
+PARTS = ("sampling", "linearise", "kernel", "factorise", "velocity", "acceleration", "search", "rest")
+
+
+def measure(name):
+    problem = dngd.load_problem(name)
+    problem = problem.with_points(Config().resolved(problem).points)
+    model, terms = problem.init(jax.random.key(0)), problem.terms()
+    sample = jax.jit(problem.sample)
+    batch = sample(jax.random.key(1))
+    linearise = eqx.filter_jit(lambda model, batch: linearization(terms, model, batch, "factored", TILE_BYTES))
+    residual, J = linearise(model, batch)
+    damping = jnp.asarray(1e-3)
+    gram = eqx.filter_jit(lambda J: J.gram())
+    factor = eqx.filter_jit(lambda J: DenseDual().factor(J, damping, jax.random.key(0)))
+    factorization = factor(J)
+    solve = eqx.filter_jit(lambda factorization, residual: factorization.solve(residual))
+    v = jax.tree.map(jnp.negative, solve(factorization, residual).x)
+    accelerate = eqx.filter_jit(
+        lambda factorization, model, batch, v: acceleration(factorization, terms, model, batch, v)
+    )
+    evaluate = eqx.filter_jit(lambda model, batch: jnp.sum(residual_vector(terms, model, batch) ** 2))
+    optimizer = dngd.DualNaturalGradient(solver="dense")
+    state = optimizer.init(model)
+    parts = {
+        "sampling": seconds(sample, jax.random.key(1)),
+        "linearise": seconds(linearise, model, batch),
+        "kernel": seconds(gram, J),
+        "velocity": seconds(solve, factorization, residual),
+        "acceleration": seconds(accelerate, factorization, model, batch, v),
+        "search": 2 * seconds(evaluate, model, batch),
+    }
+    parts["factorise"] = max(0.0, seconds(factor, J) - parts["kernel"])
+    whole = seconds(lambda: optimizer.step(model, state, terms, batch)) + parts["sampling"]
+    parts["rest"] = whole - sum(parts.values())
+    return {"problem": name, "rows": J.shape[0], "parameters": J.shape[1], "step": whole} | {
+        part: parts[part] / whole for part in PARTS
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("problems", nargs="*", default=[name for name in CATALOGUE if name != "inverse"])
+    print(f"{'problem':14s} {'m':>6s} {'n':>11s} {'step':>9s} | " + " ".join(f"{part:>12s}" for part in PARTS))
+    for name in parser.parse_args().problems:
+        with working_precision("float64"):
+            row = measure(name)
+        keep("step", row, ("problem",))
+        shares = " ".join(f"{row[part]:12.1%}" for part in PARTS)
+        print(f"{name:14s} {row['rows']:6d} {row['parameters']:11,d} {row['step']:7.3f} s | {shares}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

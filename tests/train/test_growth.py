@@ -1,0 +1,24 @@
+"""A batch grows when its steps fit their own points and fresh ones no longer get better."""
+
+import math
+
+import pytest
+
+from dngd.train.growth import WINDOW, too_small
+
+STEPS = range(2 * WINDOW)
+
+
+@pytest.mark.parametrize(
+    ("fresh", "fitted", "expected"),
+    [
+        ([1.0] * len(STEPS), [0.1] * len(STEPS), True),  # fits its own points, gets nowhere
+        ([1.0] * len(STEPS), [0.9] * len(STEPS), False),  # does not even fit its own: more of them would not help
+        ([0.9**k for k in STEPS], [0.01 * 0.9**k for k in STEPS], False),  # gets better on fresh points too
+        ([1.0] * (len(STEPS) - 1), [0.1] * (len(STEPS) - 1), False),  # too early to tell
+        ([1.0] * len(STEPS), [math.nan] * len(STEPS), False),  # a method that does not know
+        ([1.0] * len(STEPS), [0.0] * len(STEPS), False),
+    ],
+)
+def test_grows_when_steps_fit_only_their_own_points(fresh, fitted, expected):
+    assert too_small(fresh, fitted) is expected
