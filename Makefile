@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
 
-.PHONY: install demo test test-thorough lint bench
+.PHONY: install demo test test-thorough lint bench docs
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -34,3 +34,11 @@ bench: install
 	$(BIN)/python benchmarks/pcg.py
 	$(BIN)/python benchmarks/trainer.py
 	$(BIN)/python benchmarks/step.py
+
+.venv/docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch .venv/docs
+
+docs: .venv/docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env docs site
+	@echo "open site/index.html"

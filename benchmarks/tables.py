@@ -1,0 +1,201 @@
+"""Tables of `docs/benchmarks.md` from the stored results, so that they cannot drift.
+
+    python benchmarks/tables.py
+
+Rewrites what stands between `<!-- table NAME -->` and `<!-- end -->`. The tests fail when the page is not what this
+would write.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "benchmarks.md"
+RESULTS = ROOT / "benchmarks" / "results"
+BLOCK = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns by heading: how a row is shown."""
+
+    command: str
+    columns: dict[str, Callable[[Row], str]]
+    file: str
+    section: str | None = None  # of results that have several
+
+    def text(self) -> str:
+        stored = json.loads((RESULTS / f"{self.file}.json").read_text())
+        rows = stored["rows"] if self.section is None else stored["rows"].get(self.section, [])
+        rows = [rows] if isinstance(rows, dict) else rows
+        if not rows:
+            return f"Not measured yet: `{self.command}`.\n"
+        machine = stored["machine"]
+        dates = sorted({row.get("date", machine["date"]) for row in rows})
+        when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+        lines = [
+            f"`{self.command}` · {machine['processor']}, {machine['cores']} cores, jax {machine['jax']} · {when}",
+            "",
+            "| " + " | ".join(self.columns) + " |",
+            "|" + "---|" * len(self.columns),
+        ]
+        lines += ["| " + " | ".join(show(row) for show in self.columns.values()) + " |" for row in rows]
+        return "\n".join(lines) + "\n"
+
+
+def plain(key: str) -> Callable[[Row], str]:
+    """A whole number or a word."""
+    return lambda row: f"{row[key]:,}" if isinstance(row[key], int) else str(row[key])
+
+
+def number(*keys: str, unit: str = "", digits: int = 3, scale: float = 1.0) -> Callable[[Row], str]:
+    """A measured number, by the path of its keys; a dash where it was not measured."""
+
+    def show(row: Row) -> str:
+        value: Any = row
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is None:
+            return "—"
+        return f"{scale * value:#.{digits}g}".rstrip(".") + unit
+
+    return show
+
+
+def times(key: str) -> Callable[[Row], str]:
+    return number(key, unit="×", digits=2)
+
+
+TABLES = {
+    "gram": Table(
+        "python benchmarks/gram.py",
+        {
+            "q": plain("q"),
+            "width": plain("w"),
+            "points": plain("m"),
+            "type": plain("dtype"),
+            "factors": number("linearise", unit=" s"),
+            "kernel": number("kernel", unit=" s"),
+            "J and J·Jᵀ takes": times("with_j"),
+            "J·Jᵀ alone takes": times("given"),
+            "above the GEMM limit": times("peak"),
+        },
+        "gram",
+    ),
+    "cholesky": Table(
+        "python benchmarks/cholesky.py",
+        {
+            "m": plain("m"),
+            "type": plain("dtype"),
+            "ours": number("quiet", "ours", unit=" Gflop/s"),
+            "LAPACK": number("quiet", "lapack", unit=" Gflop/s"),
+            "ours, one core busy": number("busy", "ours", unit=" Gflop/s"),
+            "LAPACK, one core busy": number("busy", "lapack", unit=" Gflop/s"),
+        },
+        "cholesky",
+    ),
+    "derivative": Table(
+        "python benchmarks/derivative.py",
+        {
+            "d": plain("d"),
+            "width": plain("width"),
+            "points": plain("points"),
+            "activation": plain("activation"),
+            "our pass": number("pass", unit=" ms", scale=1e3),
+            "folx takes": times("folx"),
+            "trace of Hessian takes": times("hessian"),
+            "linearising with folx takes": times("linearise"),
+        },
+        "derivative",
+    ),
+    "large_network": Table(
+        "python benchmarks/large_network.py",
+        {
+            "type": plain("dtype"),
+            "parameters": plain("parameters"),
+            "step": number("seconds", unit=" s"),
+            "first step, compiling": number("first_seconds", unit=" s"),
+            "peak memory above the start": number("peak_bytes", unit=" GiB", scale=2**-30),
+        },
+        "large_network",
+    ),
+    "pcg_iteration": Table(
+        "python benchmarks/pcg.py iteration",
+        {
+            "m": plain("rows"),
+            "n": plain("parameters"),
+            "from factors": number("factored", unit=" s"),
+            "forward after reverse mode": number("matrix_free", unit=" s"),
+            "ratio": times("speedup"),
+        },
+        "pcg",
+        "iteration",
+    ),
+    "pcg_cavity": Table(
+        "python benchmarks/pcg.py cavity",
+        {
+            "m": plain("rows"),
+            "n": plain("parameters"),
+            "landmarks": plain("rank"),
+            "at most": plain("largest_rank"),
+            "iterations": plain("iterations"),
+            "residual": number("residual", digits=2),
+            "step": number("seconds", unit=" s"),
+            "an iteration": number("seconds_an_iteration", unit=" s"),
+            "peak memory": number("peak_bytes", unit=" GiB", scale=2**-30),
+        },
+        "pcg",
+        "cavity",
+    ),
+    "pcg_crossover": Table(
+        "python benchmarks/pcg.py crossover",
+        {
+            "problem": plain("problem"),
+            "m": plain("rows"),
+            "dense step": number("dense", unit=" s"),
+            "pcg step": number("pcg", unit=" s"),
+            "landmarks": plain("rank"),
+            "iterations": plain("iterations"),
+        },
+        "pcg",
+        "crossover",
+    ),
+    "trainer": Table(
+        "python benchmarks/trainer.py",
+        {
+            "optimizer.step": number("step", unit=" ms", scale=1e3),
+            "the trainer's part beside it": number("overhead", unit=" %", scale=1e2, digits=2),
+            "evaluation": number("evaluation_share", unit=" %", scale=1e2, digits=2),
+            "start to first step": number("first", "first_step_written", unit=" s"),
+            "with programs cached": number("second", "first_step_written", unit=" s"),
+        },
+        "trainer",
+    ),
+}
+
+
+def readme_table() -> str:
+    """The section "Measured" of README.md, as it stands there."""
+    section = re.search(r"^## Measured(.*?)\n(.*?)(?=^## )", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    return f"Machine and date:{section[1]}\n{section[2].rstrip()}\n" if section else ""
+
+
+def write(page: str) -> str:
+    """The page with its tables replaced."""
+
+    def replace(found: re.Match) -> str:
+        text = readme_table() if found[2] == "readme" else TABLES[found[2]].text()
+        return f"{found[1]}\n{text}\n{found[3]}"
+
+    return BLOCK.sub(replace, page)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(write(PAGE.read_text()))
+    print(f"written to {PAGE.relative_to(ROOT)}")

@@ -1,0 +1,70 @@
+"""The documentation site: `make docs` builds it into `site/`, with every warning an error.
+
+Pages are Markdown (MyST); the reference comes from docstrings, which are Markdown too and are turned into
+reStructuredText on the way. Formulas are plain Unicode, so the site needs no script and no network to show them.
+"""
+
+import re
+import warnings
+from pathlib import Path
+
+project = "dngd"
+html_title = "dngd"
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+myst_heading_anchors = 3
+html_theme = "furo"
+html_copy_source = False
+html_show_sphinx = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+pygments_style = "friendly"
+pygments_dark_style = "native"
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # shapes stand in the source; signatures stay readable
+autodoc_preserve_defaults = True
+python_maximum_signature_line_length = 100
+
+OPTIONAL = ("method",)
+
+warnings.filterwarnings("ignore", category=DeprecationWarning)
+
+FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+FORMULA = re.compile(r"(?:^ {4}.*\n?)(?:^(?: {4}.*| *)\n?)*", re.MULTILINE)
+
+
+def restructured(markdown: str) -> str:
+    """A docstring's Markdown as reStructuredText: fences, indented formulas and backticks differ."""
+    blocks = []
+
+    def keep(text: str) -> str:
+        blocks.append(text)
+        return f"\n@@{len(blocks) - 1}@@\n"
+
+    def fence(found: re.Match) -> str:
+        code = "\n".join("   " + line[len(found[1]) :] for line in found[3].splitlines())
+        return keep(f".. code-block:: {found[2] or 'text'}\n\n{code}\n")
+
+    def formula(found: re.Match) -> str:
+        return keep("::\n\n" + found[0].rstrip() + "\n")
+
+    text = FENCE.sub(fence, markdown)
+    text = FORMULA.sub(formula, text)
+    text = re.sub(r"(?<!`)`([^`]+)`(?!`)(\w?)", lambda found: f"``{found[1]}``" + (found[2] and "\\ " + found[2]), text)
+    return re.sub(r"@@(\d+)@@", lambda found: blocks[int(found[1])], text)
+
+
+def process_docstring(app, what, name, obj, options, lines):
+    lines[:] = restructured("\n".join(lines)).splitlines()
+
+
+def leave_out_missing_pages(app, name, source):
+    """The navigation may name a page that is not written yet."""
+    if name == "index":
+        for page in OPTIONAL:
+            if not (Path(app.srcdir) / f"{page}.md").exists():
+                source[0] = source[0].replace(f"\n{page}\n", "\n")
+
+
+def setup(app):
+    app.connect("source-read", leave_out_missing_pages)
+    app.connect("autodoc-process-docstring", process_docstring)

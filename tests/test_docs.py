@@ -1,0 +1,194 @@
+"""The documentation holds: its code runs, its links and commands exist, and nothing public is left out."""
+
+import functools
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import tyro
+
+import dngd
+from dngd.cli.main import COMMANDS
+from dngd.cli.settings import read_settings
+
+ROOT = Path(__file__).parents[1]
+PAGES = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
+ALL = PAGES | {"README.md": (ROOT / "README.md").read_text()}
+
+
+def blocks(text, *languages):
+    return re.findall(rf"^```(?:{'|'.join(languages)})\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def prose(text):
+    """Without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+# ---------------------------------------------------------------------------------------------------------- code
+
+ELSEWHERE = {"your_own_pde.md"}  # tests/test_readme.py
+# Compiling is what takes time. `dngd.solve` is run with Adam, whose step compiles in half of it (the README's test has
+# the real method), the optimizer without geodesic acceleration.
+ADAM = 'quiet=True, method="adam"'
+SMALL = {
+    "index.md": {"    reference": "    network=lambda key: dngd.network.MLP((1, 8, 1), key=key),\n    reference"},
+    "your_own_residual.md": {
+        "steps=25": "steps=8",
+        "(1, 16, 16, 1)": "(1, 8, 1)",
+        '"scalar", 16, 2': '"scalar", 8, 1',
+        "dngd.DualNaturalGradient()": 'dngd.DualNaturalGradient(solver="dense", geodesic=False)',
+    },
+    "inverse_problems.md": {
+        "points=200": "points=40",
+        "(2, 16, 16, 1)": "(2, 8, 1)",
+        "dngd.DualNaturalGradient()": 'dngd.DualNaturalGradient(solver="dense", geodesic=False)',
+    },
+    "extending.md": {
+        "points=100": "points=30",
+        "(2, 16, 16, 1)": "(2, 8, 1)",
+        "range(10)": "range(3)",
+        "solver=EigenDual()": "solver=EigenDual(), geodesic=False",
+    },
+    "runs.md": {"steps=10": f"steps=10, {ADAM}", "steps=15": "steps=15, quiet=True", "steps=200": f"steps=20, {ADAM}"},
+}
+CHECKS = {
+    "index.md": lambda names: names["solution"].rel_l2 < 2,
+    "your_own_residual.md": lambda names: abs(names["network"](names["params"], names["jnp"].array([0.5])) - 1) < 0.1,
+    "inverse_problems.md": lambda names: names["solution"].coefficients["D"] != 1.0,
+    "extending.md": lambda names: names["info"].solver == "eigen" and names["info"].loss < 1e3,
+    "mathematics.md": lambda names: abs(names["ours"] - names["exact"]).max() < 1e-4 * abs(names["papers"]).max(),
+    "solvers.md": lambda names: names["plan"].residuals == 300,
+}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Flax
+@pytest.mark.usefixtures("as_users_run_it", "compiled_quickly")
+@pytest.mark.parametrize("page", [name for name in PAGES if blocks(PAGES[name], "python") and name not in ELSEWHERE])
+def test_code_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(blocks(PAGES[page], "python"))
+    code = re.sub(r"\bseconds=\d+\b(?!\.)", f"steps=2, {ADAM}", code)
+    for text, replacement in SMALL.get(page, {}).items():
+        assert text in code, f"{text!r} is gone from {page}"
+        code = code.replace(text, replacement)
+    names = {}
+    exec(compile(code, page, "exec"), names)
+    assert CHECKS.get(page, lambda names: True)(names)
+
+
+# -------------------------------------------------------------------------------------------------- nothing left out
+
+
+@pytest.mark.parametrize("name", dngd.__all__)
+def test_reference_has_every_public_name(name):
+    inside = getattr(getattr(dngd, name), "__all__", None)
+    for member in [name] if inside is None else [f"{name}.{member}" for member in inside if member not in dngd.__all__]:
+        assert re.search(rf"^\.\. auto(class|function):: dngd\.{re.escape(member)}$", PAGES["api.md"], re.MULTILINE)
+    if inside is not None:
+        assert f".. automodule:: dngd.{name}\n" in PAGES["api.md"]
+
+
+def test_every_outcome_has_its_remedy():
+    found = re.findall(r"^### ([A-Z_]+)\n\n\*(Moved|Stays)", PAGES["troubleshooting.md"], re.MULTILINE)
+    assert dict(found) == {outcome.name: "Moved" if outcome.moved else "Stays" for outcome in dngd.Outcome}
+    table = re.findall(r"^\|(.*?)\|", PAGES["step.md"], re.MULTILINE)
+    assert {outcome.name for outcome in dngd.Outcome} <= set(re.findall(r"`([A-Z_]+)`", "".join(table)))
+
+
+def test_every_page_is_in_the_navigation():
+    listed = re.findall(r"^(\w+)$", "\n".join(blocks(PAGES["index.md"], r"\{toctree\}")), re.MULTILINE)
+    assert sorted({*listed, "index"} - {"method"}) == sorted({Path(name).stem for name in PAGES} - {"method"})
+
+
+def test_every_problem_is_described():
+    from dngd.problem.catalogue import CATALOGUE
+
+    for name in CATALOGUE:
+        assert f"| `{name}` |" in PAGES["problems.md"]
+
+
+def test_tables_are_those_of_the_results():
+    specification = importlib.util.spec_from_file_location("tables", ROOT / "benchmarks" / "tables.py")
+    tables = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(tables)
+    assert tables.write(PAGES["benchmarks.md"]) == PAGES["benchmarks.md"], "run python benchmarks/tables.py"
+
+
+def test_figures_are_small_and_shown():
+    text = "".join(ALL.values())
+    for path in (ROOT / "docs" / "figures").iterdir():
+        assert path.stat().st_size < 150_000, path
+        assert f"figures/{path.name})" in text, f"{path.name} is shown nowhere"
+
+
+# --------------------------------------------------------------------------------------------------------- links
+
+
+def anchors(text):
+    """Of its headings, as code hosts and MyST make them."""
+    headings = re.findall(r"^#+ (.*)$", prose(text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", ALL)
+def test_links_lead_somewhere(page):
+    folder = ROOT if page == "README.md" else ROOT / "docs"
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(ALL[page])):
+        if re.match(r"https://", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (folder / path).resolve() if path else folder / page
+        assert file.exists(), f"{page}: {target}"
+        if anchor:
+            assert anchor in anchors(file.read_text()), f"{page}: {target}"
+
+
+# ------------------------------------------------------------------------------------------------------ commands
+
+
+def commands(text):
+    """Lines of shell blocks, and inline code, without comments."""
+    lines = [line for block in blocks(text, "sh") for line in block.splitlines()]
+    lines += re.findall(
+        r"(?<!`)`((?:dngd|python|make) [^`]+)`(?!`)", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+    )
+    for line in lines:
+        yield from (part.strip() for part in re.split(r"&&", line.split(" #")[0]) if part.strip())
+
+
+def stub(function):
+    @functools.wraps(function)
+    def parsed(*_, **__):
+        return 0
+
+    return parsed
+
+
+PARSER = {name: stub(function) for name, function in COMMANDS.items()}
+
+
+@pytest.mark.parametrize("page", ALL)
+def test_commands_exist(page, tmp_path, monkeypatch):
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.yaml").write_text("problem: kovasznay\nseconds: 3\n")
+    for command in commands(ALL[page]):
+        program, *arguments = shlex.split(command)
+        if "…" in command or "DIR" in command or "PROBLEM" in command:
+            continue
+        if program == "dngd":
+            assert arguments[0] in PARSER, f"{page}: {command}"
+            if len(arguments) > 1 and "--help" not in arguments:  # a bare `dngd solve` is only a name
+                parsed = tyro.extras.subcommand_cli_from_dict(PARSER, args=read_settings(arguments))
+                assert parsed == 0, f"{page}: {command}"
+        elif program == "make":
+            assert set(arguments) <= targets, f"{page}: {command}"
+        elif program == "python" and arguments[0].endswith(".py"):
+            script = ROOT / arguments[0]
+            assert script.exists(), f"{page}: {command}"
+            options = [option.lstrip("-") for option in arguments[1:] if option.startswith("--")]
+            for option in options:
+                assert re.search(rf"\b{option.replace('-', '_')}\b", script.read_text()), f"{page}: {command}"
