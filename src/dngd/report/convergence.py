@@ -18,7 +18,11 @@ DPI = 160
 
 def convergence_figure(runs: Sequence[Run], out: Path, log_time: bool = False) -> Path:
     """Draw to `out`; the suffix decides the format (png, pdf, svg). Problems without reference show their loss."""
-    groups = group_runs(runs)
+    return group_figure(group_runs(runs), out, log_time)
+
+
+def group_figure(groups: Sequence[Group], out: Path, log_time: bool = False) -> Path:
+    """`convergence_figure` of runs that are grouped already."""
     problems = list(dict.fromkeys(group.problem for group in groups))
     columns = min(len(problems), 3)
     lines = -(-len(problems) // columns)
