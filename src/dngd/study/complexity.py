@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -138,7 +139,7 @@ class Exponent:
     last: float
 
 
-def upper_half(values: Sequence[float]) -> slice:
+def upper_half(values: Sequence[Any]) -> slice:
     """The larger half of ascending sizes, at least three: small ones show overheads, not growth."""
     return slice(max(0, min(len(values) // 2, len(values) - 3)), None)
 
@@ -159,10 +160,10 @@ def exponents(axis: str, solver: str, rows: Sequence[Row]) -> list[Exponent]:
     cells = [cell_from(row["cell"]) for row in known]
     ours = [predicted(cell) for cell in cells]
     lines = []
-    for what, own in (("seconds", [cost.flops for cost in ours]), ("bytes", [cost.bytes for cost in ours])):
+    for what, own in (("seconds", [cost.flops for cost in ours]), ("bytes", [float(cost.bytes) for cost in ours])):
         formula = PAPER[solver, what]
         theirs = [formula(cell.residuals, cell.parameters) for cell in cells]
-        measured = [row["median"] if what == "seconds" else row["bytes"] for row in known]
+        measured = [row["median"] if what == "seconds" else float(row["bytes"]) for row in known]
         slopes = [fit(x, values)[0] for values in (measured, theirs, own)]
         lines.append(Exponent(axis, solver, what, *slopes, *((x[0], x[-1]) if x else (math.nan, math.nan))))
     return lines

@@ -178,7 +178,11 @@ def cell_from(values: Mapping[str, Any]) -> Cell:
 
 def main() -> int:
     path, cell, limits = Path(sys.argv[1]), cell_from(json.loads(sys.argv[2])), Limits(**json.loads(sys.argv[3]))
-    atomic_write(path, json.dumps(measure(cell, limits)).encode())
+    try:
+        row = measure(cell, limits)
+    except Exception as error:  # a row as well; only its first line, because JAX adds hints about its traceback
+        row = make_row(cell, limits, "failed", message=f"{type(error).__name__}: {error}".splitlines()[0])
+    atomic_write(path, json.dumps(row).encode())
     return 0
 
 
