@@ -1,5 +1,6 @@
 """How quantities grow with sizes: points on logarithmic axes, with the power law fitted to them."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from dngd.report.convergence import DPI, STYLE
 from dngd.report.group import COLOURS
@@ -47,7 +49,7 @@ def _panel(axes: Axes, across: str, along: str, curves: Sequence[Growth]) -> Non
     for place, curve in enumerate(curves):
         look = {"color": COLOURS[place], "marker": MARKERS[place % len(MARKERS)], "markersize": 5}
         fitted = np.isfinite(curve.exponent)
-        label = curve.label + (f": exponent {curve.exponent:.2f}" if fitted else "")
+        label = curve.label + (f": exponent {rounded(curve.exponent)}" if fitted else "")
         axes.loglog(curve.x, curve.y, linestyle="none", label=label, **look)
         if fitted:
             x = np.array([curve.start, max(curve.x)])
@@ -55,6 +57,23 @@ def _panel(axes: Axes, across: str, along: str, curves: Sequence[Growth]) -> Non
     if not any(curve.x for curve in curves):
         axes.text(0.5, 0.5, "nothing was measured", ha="center", va="center", transform=axes.transAxes)
         return
+    _label_axes(axes, sorted({x for curve in curves for x in curve.x}))
     axes.grid(alpha=0.3, which="major")
     axes.grid(alpha=0.12, which="minor")
     axes.legend(frameon=False, fontsize=9.5)
+
+
+def _label_axes(axes: Axes, sizes: Sequence[float]) -> None:
+    """Sizes where they were measured; at least a decade upwards, so that what is constant looks it."""
+    shown = sizes[:: -(-len(sizes) // 4)]
+    axes.set_xticks(shown, [f"{x:,.0f}" for x in shown])
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    low, high = axes.get_ylim()
+    margin = max(1.0, math.sqrt(10 * low / high))
+    axes.set_ylim(low / margin, high * margin)
+
+
+def rounded(exponent: float) -> str:
+    """Two digits, a dash for NaN, and no negative zero."""
+    return "–" if math.isnan(exponent) else f"{round(exponent, 2) + 0.0:.2f}"

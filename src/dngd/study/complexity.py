@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from dngd.linear_solve.plan import Cost, default_memory, pcg_cost, plan_jacobian
-from dngd.report.growth import Growth, growth_figure
+from dngd.report.growth import Growth, growth_figure, rounded
 from dngd.report.markdown import markdown_table
 from dngd.study.cells import Measure, Row, check_limits, claim, machine_line, run_cells
 from dngd.study.step_cost import Cell, Limits, cell_from, cell_jacobian
@@ -218,7 +218,7 @@ def _text(study: ComplexityStudy, lines: Sequence[Exponent], rows: Sequence[Row]
             line.solver,
             "time" if line.what == "seconds" else "memory",
             "–" if math.isnan(line.first) else f"{line.first:,.0f} … {line.last:,.0f}",
-            *("–" if math.isnan(value) else f"{value:.2f}" for value in (line.measured, line.ours, line.paper)),
+            *map(rounded, (line.measured, line.ours, line.paper)),
         ]
         for line in lines
     ]

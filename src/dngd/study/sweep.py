@@ -207,7 +207,7 @@ def _csv(cells: Sequence[SweepCell]) -> str:
 
 def _figure(cells: Sequence[SweepCell], rows: Sequence[int], columns: Sequence[int], out: Path) -> Path:
     ours = {cell.size: cell.ratio for cell in cells if cell.ratio is not None}
-    marks = {cell.size: cell.choice for cell in cells}
+    marks = {cell.size: "\n".join([cell.choice, *map(": ".join, cell.missing.items())]) for cell in cells}
     titles = ("measured here, and the planner's choice", "published (A100)")
     published = {size: ratio for size, ratio in published_ratios().items() if size in marks}
     return regime_map(list(zip(titles, (ours, published), strict=True)), marks, rows, columns, out)
