@@ -18,7 +18,7 @@ def test_a_cell_is_measured_in_a_process_of_its_own(tmp_path):
     (row,) = run_cells([TINY], LIMITS, tmp_path, Quiet())
     assert row["status"] == "measured", row["message"]
     assert (row["residuals"], row["parameters"]) == (10, 27)
-    assert len(row["seconds"]) == 2
+    assert 2 <= len(row["seconds"]) <= 50
     assert 0 < row["median"] < 10
     assert row["bytes"] > 27 * 8
     assert row["outcome"] in ("ACCEPTED", "DAMPING_RAISED")

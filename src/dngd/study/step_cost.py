@@ -6,8 +6,9 @@ step of a cell is the same work:
 
 - no geodesic acceleration: it adds a second solve and a second derivative whatever the solver;
 - step length 1: a line search takes a number of evaluations that depends on how training goes;
-- λ = 1e-5, the cap of the paper's rule for this flow. It does not matter to a factorisation; to conjugate gradients it
-  does, whose times at the start of training are therefore not those at its end.
+- λ = 1e-5, the cap of the paper's rule for this flow. It does not matter to a factorisation. To conjugate gradients it
+  does, as does the kernel, whose times at the start of training are therefore not those at its end; where a cell asks
+  for a fixed number of iterations, λ = 1e-10 keeps them from ending before.
 
 Memory is what XLA's plan of the compiled program says (temporaries and results), not the resident set of the process:
 that also holds the compiler, the libraries and whatever the allocator has not given back, hundreds of megabytes
@@ -45,7 +46,7 @@ from dngd.problem.problem import Problem
 from dngd.train.directory import atomic_write
 from dngd.train.trainer import working_precision
 
-DAMPING = 1e-5
+DAMPING, FIXED_WORK_DAMPING = 1e-5, 1e-10
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ class Limits:
 
     seconds: float  # for the whole measurement, compilation included
     bytes: int
-    repeats: int = 5
-    repeat_seconds: float = 20.0  # fewer repetitions where they would take longer
+    repeats: int = 5  # more of quick steps, as many as fit in a second
+    repeat_seconds: float = 20.0  # fewer where they would take longer
 
 
 def laplace(dimension: int) -> Problem:
@@ -121,7 +122,10 @@ def measure(cell: Cell, limits: Limits) -> dict[str, Any]:
         problem = cell.make()
         model, batch = problem.init(jax.random.key(0)), problem.sample(jax.random.key(1))
         optimizer = DualNaturalGradient(
-            solver=cell.make_solver(), geodesic=False, damping=DAMPING, line_search=FixedStep(1.0)
+            solver=cell.make_solver(),
+            geodesic=False,
+            damping=DAMPING if cell.iterations is None else FIXED_WORK_DAMPING,
+            line_search=FixedStep(1.0),
         )
         inputs = (model, optimizer.init(model), problem.terms(), batch)
         begin = time.perf_counter()
@@ -167,7 +171,7 @@ def _repeat(step, limits: Limits) -> tuple[list[float], Any]:
         return time.perf_counter() - begin, result
 
     first, result = timed()
-    repeats = min(limits.repeats, int(limits.repeat_seconds / first))
+    repeats = min(max(limits.repeats, min(50, int(1 / first))), int(limits.repeat_seconds / first))
     return [timed()[0] for _ in range(repeats)] or [first], result
 
 
