@@ -40,10 +40,10 @@ def test_a_cell_that_takes_too_long_is_stopped_and_marked(tmp_path):
 
 
 def test_a_cell_that_breaks_says_why(tmp_path):
-    broken = Cell("kovasznay", (2, 4, 3), 2, "pcg", rank=600, iterations=3)
+    broken = Cell("kovasznay", (2, 4, 3), 2, "dnse")
     row = measure_apart(broken, LIMITS, tmp_path / "row.json")
     assert row["status"] == "failed"
-    assert "rank=600" in row["message"]
+    assert "did you mean 'dense'" in row["message"]
 
 
 def test_bounds_raised_later_let_marked_cells_be_measured(tmp_path):

@@ -154,7 +154,7 @@ def sweep_sentences(cells: Sequence[SweepCell]) -> list[str]:
     unknown = [cell for cell in cells if cell.missing]
     sentences = [
         f"n ≥ 2,853 and m ≤ n: the dual is faster in {len(wide) - len(lost)} of {len(wide)} cells{_where(lost)}",
-        "the planner's choice is as fast as the faster of dual and primal (or faster: pcg, at the start of training) in "
+        "the planner's choice is as fast as the faster of dual and primal (or faster: pcg, as training starts) in "
         f"{len(best)} of {len(planned)} cells, within {CLOSE - 1:.0%} of it in {len(good)}{_where(bad)}",
     ]
     if unknown:
