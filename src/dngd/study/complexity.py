@@ -227,9 +227,11 @@ def _text(study: ComplexityStudy, lines: Sequence[Exponent], rows: Sequence[Row]
         for row in rows
         if row["median"] is None
     ]
+    ended = sorted({row["iterations"] for row in rows if row["cell"]["solver"] == "pcg" and "iterations" in row})
+    early = f" (it ended after {ended[0]} where that was enough)" if ended and ended[0] < ITERATIONS else ""
     notes = (
         f"Exponents of power laws, fitted to the larger half of the sizes. pcg has ℓ = {RANK} landmarks and takes t = "
-        f"{ITERATIONS} iterations throughout. Memory is XLA's plan of the compiled step: temporaries and results.\n"
+        f"{ITERATIONS} iterations{early}. Memory is XLA's plan of the compiled step: temporaries and results.\n"
     )
     parts = [f"# How a step grows\n\n{where}\n", markdown_table(titles, shown, left=5), notes]
     return "\n".join(parts + (["Not measured:\n", "".join(missing)] if missing else []))

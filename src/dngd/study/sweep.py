@@ -11,12 +11,13 @@ primal/dual are put side by side.
 import csv
 import io
 import json
+import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dngd.linear_solve.plan import default_memory, plan_jacobian
+from dngd.linear_solve.plan import Plan, default_memory, plan_jacobian
 from dngd.report.markdown import markdown_table
 from dngd.report.regime_map import regime_map
 from dngd.report.table import plain
@@ -43,6 +44,7 @@ class SweepCell:
     seconds: Mapping[str, float]
     missing: Mapping[str, str]
     choice: str
+    predicted: Mapping[str, float] = field(default_factory=dict)  # flops, by the planner's count
 
     @property
     def size(self) -> Size:
@@ -96,8 +98,8 @@ def run_sweep(
     measured = run_cells(
         [sweep_cell(m, n, solver) for m, n in sizes for solver in SOLVERS], limits, out, progress, measure
     )
-    choices = {size: plan_jacobian(cell_jacobian(sweep_cell(*size, "dense")), limits.bytes).solver for size in sizes}
-    cells = collect(measured, choices)
+    plans = {size: plan_jacobian(cell_jacobian(sweep_cell(*size, "dense")), limits.bytes) for size in sizes}
+    cells = collect(measured, plans)
     text = sweep_text(cells, machine_line(machine, measured))
     atomic_write(out / "table.md", text.encode())
     atomic_write(out / "table.csv", _csv(cells).encode())
@@ -114,14 +116,15 @@ def _up_to(name: str, largest: int, values: Sequence[int]) -> list[int]:
     return found
 
 
-def collect(rows: Sequence[Row], choices: Mapping[Size, str]) -> list[SweepCell]:
+def collect(rows: Sequence[Row], plans: Mapping[Size, Plan]) -> list[SweepCell]:
     """Rows of the same size together."""
     cells = []
-    for size, choice in choices.items():
+    for size, plan in plans.items():
         mine = {row["cell"]["solver"]: row for row in rows if (row["residuals"], row["parameters"]) == size}
         seconds = {name: row["median"] for name, row in mine.items() if row["median"] is not None}
         missing = {name: row["status"] for name, row in mine.items() if row["median"] is None}
-        cells.append(SweepCell(*size, seconds, missing, choice))
+        flops = {cost.solver: cost.flops for cost in plan.costs}
+        cells.append(SweepCell(*size, seconds, missing, plan.solver, flops))
     return cells
 
 
@@ -157,6 +160,14 @@ def sweep_sentences(cells: Sequence[SweepCell]) -> list[str]:
         "the planner's choice is as fast as the faster of dual and primal (or faster: pcg, as training starts) in "
         f"{len(best)} of {len(planned)} cells, within {CLOSE - 1:.0%} of it in {len(good)}{_where(bad)}",
     ]
+    for name in DIRECT:
+        known = [cell for cell in cells if name in cell.predicted and name in cell.seconds]
+        rates = sorted(cell.predicted[name] / cell.seconds[name] / 1e9 for cell in known)
+        if rates:  # the closer together, and the more alike for both solvers, the better the planner's count
+            middle = statistics.median(rates)
+            sentences.append(
+                f"{name}: {middle:.0f} Gflop/s by the planner's count, from {rates[0]:.0f} to {rates[-1]:.0f}"
+            )
     if unknown:
         reasons = "; ".join(
             f"m = {cell.residuals:,}, n = {cell.parameters:,}: {name} {why}"
