@@ -34,8 +34,8 @@ def table(
     """Errors of all methods on the paper's problems beside the published ones, and convergence figures.
 
     Args:
-        size: default takes under an hour, paper is the paper's own (weeks on a laptop)
-        seconds: budget of each run; 15 by default
+        size: default takes under an hour, paper is the paper's own, for a GPU
+        seconds: budget of each run; 10 by default
         seeds: how many, from 0 on; 3 by default
         problems: names, separated by commas; the paper's seven by default
         methods: names, separated by commas, each with @paper for the paper's points and rules: auto,dense+ga@paper,adam

@@ -1,6 +1,7 @@
 """Methods × seeds, one process for each run, so that a run that dies takes nothing with it."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import jax
 import yaml
 
 from dngd.train.config import Config
@@ -90,7 +92,7 @@ class Comparison:
         print(f"{name}: …", flush=True)
         settings = {"problem": self.problem, **config.as_dict()}
         command = [sys.executable, "-m", "dngd.train.one_run", str(directory), json.dumps(settings)]
-        ended = subprocess.run(command, capture_output=True, text=True)
+        ended = subprocess.run(command, capture_output=True, text=True, env=_environment())
         summary = read_summary(directory)
         if ended.returncode != 0 and summary is not None and summary["status"] == "running":
             # It was killed, or ran out of memory, and could not say so itself.
@@ -121,3 +123,13 @@ class Comparison:
         with RunDirectory.create(directory, {"problem": self.problem, **config.as_dict()}) as run:
             run.write_summary(summary)
         return summary
+
+
+def _environment() -> dict[str, str]:
+    """Of a run's process: it shares our compiled programs, if we keep any, so that other seeds need not compile."""
+    directory = jax.config.jax_compilation_cache_dir
+    if not directory:
+        return dict(os.environ)
+    least = jax.config.jax_persistent_cache_min_compile_time_secs
+    names = {"JAX_COMPILATION_CACHE_DIR": directory, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(least)}
+    return os.environ | names
