@@ -78,5 +78,6 @@ def _draw(axes: Axes, group: Group, name: str, log_time: bool) -> bool:
     axes.fill_between(times, lower, upper, step="post", color=group.colour, alpha=0.18, linewidth=0)
     failed = sum(run.failed for run in group.runs)
     label = f"{group.label} ({len(group.runs)} runs" + (f", {failed} failed)" if failed else ")")
-    axes.plot(times, median, drawstyle="steps-post", label=label, **look)
+    marker = {"marker": "o", "markersize": 3.5} if times.size <= 3 else {}  # a line alone would hardly be seen
+    axes.plot(times, median, drawstyle="steps-post", label=label, **look, **marker)
     return True

@@ -14,8 +14,9 @@ from dngd.report.markdown import markdown_table
 from dngd.report.run import Run, as_number
 
 SECONDS = "Seconds exclude compilation."
+MEDIANS = "Median [quartiles] over seeds; a failed run counts as infinite."
 LEGEND = (
-    "Median [quartiles] over seeds; a failed run counts as infinite. Time to an error: median over all ended runs, "
+    f"{MEDIANS} Time to an error: median over all ended runs, "
     f"with the number of runs that reached it where some did not. {SECONDS}"
 )
 
@@ -160,7 +161,8 @@ def to_markdown(rows: Sequence[Row], beside: Sequence[Beside] = ()) -> str:
             entries[2] = f"**{entries[2]}**"
         lines.append(entries)
     titles = ["problem", *header(rows), *(column.title for column in beside)]
-    return markdown_table(titles, lines, left=2) + f"\n{LEGEND}\n"
+    legend = LEGEND if any(row.thresholds for row in rows) else f"{MEDIANS} {SECONDS}"
+    return markdown_table(titles, lines, left=2) + f"\n{legend}\n"
 
 
 def to_csv(rows: Sequence[Row], beside: Sequence[Beside] = ()) -> str:
