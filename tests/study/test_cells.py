@@ -11,7 +11,7 @@ from dngd.train.directory import RunDirectoryError
 from dngd.train.progress import Quiet
 
 TINY = Cell("kovasznay", (2, 4, 3), 2, "dense")
-LIMITS = Limits(seconds=60.0, bytes=2**30, repeats=2)
+LIMITS = Limits(seconds=600.0, bytes=2**30, repeats=2)  # a busy machine takes minutes to start a process
 
 
 def test_a_cell_is_measured_in_a_process_of_its_own(tmp_path):
@@ -51,7 +51,7 @@ def test_bounds_raised_later_let_marked_cells_be_measured(tmp_path):
     assert run_cells([TINY], LIMITS, tmp_path, Quiet(), slow)[0]["status"] == "over time"
     run_cells([TINY], LIMITS, tmp_path, Quiet(), slow)
     assert len(slow.asked) == 1  # the bound is the same: known to be too slow
-    (row,) = run_cells([TINY], Limits(120.0, 2**30), tmp_path, Quiet(), fast)
+    (row,) = run_cells([TINY], Limits(1200.0, 2**30), tmp_path, Quiet(), fast)
     assert row["status"] == "measured"
 
 
