@@ -1,5 +1,7 @@
 """Curves: the best so far, quartiles with failures in them, thinning."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -75,3 +77,15 @@ def test_seeds_belong_together(comparison):
 @pytest.mark.parametrize(("problem", "name"), [("kovasznay", "rel_l2"), ("allen_cahn", "loss")])
 def test_what_is_plotted(tmp_path, build, problem, name):
     assert quantity([Run.load(build(tmp_path / "r", problem=problem))]) == name
+
+
+def test_the_evaluation_after_the_last_step_counts(tmp_path, build):
+    """It has no row in the history; in a short run it is the only one."""
+    build(tmp_path / "run")
+    history = tmp_path / "run/history.jsonl"
+    rows = [json.loads(line) for line in history.read_text().splitlines()]
+    history.write_text("".join(json.dumps(row | {"rel_l2": None}) + "\n" for row in rows))
+    (run,) = find_runs([tmp_path])
+    seconds, errors = measured(run, "rel_l2")
+    assert (seconds.tolist(), errors.tolist()) == ([run.summary["seconds"]], [run.rel_l2])
+    assert quantity([run]) == "rel_l2"

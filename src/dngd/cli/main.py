@@ -40,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         arguments = read_settings(arguments)
         use_compilation_cache()
+        if arguments[:1] == ["reproduce"]:  # has commands of its own
+            return reproduce.run_study(arguments[1:])
         return int(tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="dngd", description=DESCRIPTION, args=arguments))
     except (ValueError, TypeError) as error:
         print(f"dngd: {error}", file=sys.stderr)

@@ -91,7 +91,7 @@ def plan_step(terms, params, batch, memory: int | None, tile_bytes: int) -> Plan
 def plan_jacobian(jacobian: FactoredJacobian, memory: int) -> Plan:
     m, n = jacobian.shape
     itemsize = jnp.dtype(jacobian.space.dtype).itemsize
-    factors = jacobian.bytes + jacobian.tile_bytes * 10  # a panel of explicit rows is eight tiles
+    factors = factor_bytes(jacobian)
     costs = (
         # kernel and its factor live at once
         Cost("dense", jacobian.kernel_flops() + CHOLESKY_FLOP * m**3 / 3, factors + 2 * m * m * itemsize),
@@ -101,7 +101,7 @@ def plan_jacobian(jacobian: FactoredJacobian, memory: int) -> Plan:
             2 * m * n * n * 0.625 + CHOLESKY_FLOP * n**3 / 3,
             factors + (m * n + 2 * n * n) * itemsize,
         ),
-        _pcg_cost(jacobian, factors),
+        pcg_cost(jacobian, PCG().rank_for(m), TYPICAL_ITERATIONS),  # as if all of the rank were needed
     )
     fitting = [cost for cost in costs if cost.bytes <= memory]
     form: Form = "factored"
@@ -123,14 +123,18 @@ def _reason(best: Cost, fitting: list[Cost], memory: int) -> str:
     return f"the only one that fits in {memory / 2**30:.1f} GiB"
 
 
-def _pcg_cost(jacobian: FactoredJacobian, factors: int) -> Cost:
-    """Set-up (landmark columns, updates and Gramian of the low-rank factor), then `TYPICAL_ITERATIONS`."""
+def factor_bytes(jacobian: FactoredJacobian) -> int:
+    """What a step holds whatever the solver: the factors, and tiles (a panel of explicit rows is eight of them)."""
+    return jacobian.bytes + jacobian.tile_bytes * 10
+
+
+def pcg_cost(jacobian: FactoredJacobian, rank: int, iterations: int) -> Cost:
+    """Set-up (landmark columns, updates and Gramian of the low-rank factor), then so many iterations."""
     m, _ = jacobian.shape
-    rank = PCG().rank_for(m)  # as if all of it were needed
     setup = 2 * jacobian.kernel_flops() * rank / m + 3.0 * m * rank**2 + CHOLESKY_FLOP * rank**3 / 3
     iteration = PRODUCT_FLOP * product_flops(jacobian) + PRECONDITIONER_FLOP * 4.0 * m * rank
     buffers = 4 * m * rank * jnp.dtype(jacobian.space.dtype).itemsize
-    return Cost("pcg", setup + TYPICAL_ITERATIONS * iteration, factors + buffers)
+    return Cost("pcg", setup + iterations * iteration, factor_bytes(jacobian) + buffers)
 
 
 def product_flops(jacobian: FactoredJacobian) -> float:

@@ -18,7 +18,11 @@ DPI = 160
 
 def convergence_figure(runs: Sequence[Run], out: Path, log_time: bool = False) -> Path:
     """Draw to `out`; the suffix decides the format (png, pdf, svg). Problems without reference show their loss."""
-    groups = group_runs(runs)
+    return group_figure(group_runs(runs), out, log_time)
+
+
+def group_figure(groups: Sequence[Group], out: Path, log_time: bool = False) -> Path:
+    """`convergence_figure` of runs that are grouped already."""
     problems = list(dict.fromkeys(group.problem for group in groups))
     columns = min(len(problems), 3)
     lines = -(-len(problems) // columns)
@@ -74,5 +78,6 @@ def _draw(axes: Axes, group: Group, name: str, log_time: bool) -> bool:
     axes.fill_between(times, lower, upper, step="post", color=group.colour, alpha=0.18, linewidth=0)
     failed = sum(run.failed for run in group.runs)
     label = f"{group.label} ({len(group.runs)} runs" + (f", {failed} failed)" if failed else ")")
-    axes.plot(times, median, drawstyle="steps-post", label=label, **look)
+    marker = {"marker": "o", "markersize": 3.5} if times.size <= 3 else {}  # a line alone would hardly be seen
+    axes.plot(times, median, drawstyle="steps-post", label=label, **look, **marker)
     return True

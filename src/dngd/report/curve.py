@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from dngd.report.run import Run
+from dngd.report.run import Run, as_number
 
 LABELS = {"rel_l2": "relative L² error", "loss": "loss ½‖r‖²"}
 
@@ -23,14 +23,19 @@ class Band:
 
 def quantity(runs: Sequence[Run]) -> str:
     """What to plot for a set of runs of one problem: the error, or the loss if no error is known."""
-    return "rel_l2" if any(np.isfinite(run.column("rel_l2")).any() for run in runs) else "loss"
+    return "rel_l2" if any(measured(run, "rel_l2")[1].size for run in runs) else "loss"
 
 
 def measured(run: Run, name: str) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-    """Seconds and values of the rows in which `name` is known."""
+    """Seconds and values of the rows in which `name` is known; of the error also what was found when the run ended."""
     seconds, values = run.column("seconds"), run.column(name)
     known = np.isfinite(seconds) & np.isfinite(values)
-    return seconds[known], values[known]
+    seconds, values = seconds[known], values[known]
+    end, last = as_number(run.summary.get("seconds")), run.rel_l2
+    # The evaluation after the last step has no row; in a short run it may be the only one.
+    if name == "rel_l2" and not run.running and np.isfinite([end, last]).all() and end > seconds.max(initial=-np.inf):
+        return np.append(seconds, end), np.append(values, last)
+    return seconds, values
 
 
 def best_so_far(

@@ -10,11 +10,13 @@ import numpy as np
 
 from dngd.report.curve import measured, quartiles
 from dngd.report.group import Group, group_runs
+from dngd.report.markdown import markdown_table
 from dngd.report.run import Run, as_number
 
 SECONDS = "Seconds exclude compilation."
+MEDIANS = "Median [quartiles] over seeds; a failed run counts as infinite."
 LEGEND = (
-    "Median [quartiles] over seeds; a failed run counts as infinite. Time to an error: median over all ended runs, "
+    f"{MEDIANS} Time to an error: median over all ended runs, "
     f"with the number of runs that reached it where some did not. {SECONDS}"
 )
 
@@ -45,10 +47,22 @@ class Row:
         return len(self.group.runs)
 
 
+@dataclass(frozen=True)
+class Beside:
+    """A column of numbers known from elsewhere, one for each row, NaN where there is none."""
+
+    title: str
+    values: Sequence[float]
+
+
 def make_rows(runs: Sequence[Run], thresholds: Sequence[float] | None = None) -> list[Row]:
     """One row per problem and method, best median first within a problem."""
-    thresholds = tuple(default_thresholds(runs) if thresholds is None else thresholds)
-    rows = [_row(group, thresholds) for group in group_runs(runs)]
+    return group_rows(group_runs(runs), tuple(default_thresholds(runs) if thresholds is None else thresholds))
+
+
+def group_rows(groups: Sequence[Group], thresholds: tuple[float, ...]) -> list[Row]:
+    """`make_rows` of runs that are grouped already."""
+    rows = [_row(group, thresholds) for group in groups]
     return sorted(rows, key=lambda row: (row.group.problem, math.inf if math.isnan(row.median) else row.median))
 
 
@@ -137,38 +151,40 @@ def best_rows(rows: Sequence[Row]) -> set[int]:
     return best
 
 
-def to_markdown(rows: Sequence[Row]) -> str:
+def to_markdown(rows: Sequence[Row], beside: Sequence[Beside] = ()) -> str:
     """A GitHub table, with the problem as its first column, the best median of each problem in bold."""
     best = best_rows(rows)
-    lines = ["| " + " | ".join(["problem", *header(rows)]) + " |"]
-    lines.append("|---|---|" + "---:|" * (len(header(rows)) - 1))
+    lines = []
     for k, row in enumerate(rows):
-        entries = [text.replace("|", "\\|").replace("\n", " ") for text in [row.group.problem, *cells(row)]]
+        entries = [row.group.problem, *cells(row), *(scientific(column.values[k]) for column in beside)]
         if k in best:
             entries[2] = f"**{entries[2]}**"
-        lines.append("| " + " | ".join(entries) + " |")
-    return "\n".join(lines) + f"\n\n{LEGEND}\n"
+        lines.append(entries)
+    titles = ["problem", *header(rows), *(column.title for column in beside)]
+    legend = LEGEND if any(row.thresholds for row in rows) else f"{MEDIANS} {SECONDS}"
+    return markdown_table(titles, lines, left=2) + f"\n{legend}\n"
 
 
-def to_csv(rows: Sequence[Row]) -> str:
+def to_csv(rows: Sequence[Row], beside: Sequence[Beside] = ()) -> str:
     """Full precision, one column per number; unknown is empty, infinite is `inf`."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     thresholds = rows[0].thresholds if rows else ()
     reached = [name for t in thresholds for name in (f"seconds_to_{t:.0e}", f"runs_to_{t:.0e}")]
     titles = ["problem", "method", "runs", "failed", "running", "lower_quartile", "median", "upper_quartile"]
-    writer.writerow([*titles, "steps", "seconds", *reached])
-    for row in rows:
+    writer.writerow([*titles, "steps", "seconds", *reached, *(column.title for column in beside)])
+    for k, row in enumerate(rows):
         numbers = [row.runs, row.failed, row.running, row.lower, row.median, row.upper, row.steps, row.seconds]
         numbers += [number for pair in zip(row.reached, row.reached_by, strict=True) for number in pair]
+        numbers += [column.values[k] for column in beside]
         writer.writerow([row.group.problem, row.group.label, *("" if math.isnan(x) else repr(x) for x in numbers)])
     return stream.getvalue()
 
 
-def to_latex(rows: Sequence[Row]) -> str:
+def to_latex(rows: Sequence[Row], beside: Sequence[Beside] = ()) -> str:
     """A `tabular` for the booktabs package."""
     best = best_rows(rows)
-    titles = ["problem", *header(rows)]
+    titles = ["problem", *header(rows), *(column.title for column in beside)]
     lines = ["% needs \\usepackage{booktabs}", "\\begin{tabular}{ll" + "r" * (len(titles) - 2) + "}", "\\toprule"]
     lines += [" & ".join(_latex(title) for title in titles) + r" \\", "\\midrule"]
     for k, row in enumerate(rows):
@@ -176,6 +192,7 @@ def to_latex(rows: Sequence[Row]) -> str:
         entries[2] = _power(row.median, bold=k in best)
         if not math.isnan(row.median):
             entries[3] = f"[{_power(row.lower)}, {_power(row.upper)}]"
+        entries += [_power(column.values[k]) for column in beside]
         lines.append(" & ".join(entries) + r" \\")
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
 

@@ -1,17 +1,21 @@
 """Methods × seeds, one process for each run, so that a run that dies takes nothing with it."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import jax
 import yaml
 
 from dngd.train.config import Config
-from dngd.train.directory import RunDirectoryError, atomic_write, read_summary
+from dngd.train.directory import RunDirectory, RunDirectoryError, atomic_write, read_summary
+from dngd.train.environment import environment
 from dngd.train.locate import find_problem
 from dngd.train.method import check_method
 
@@ -88,16 +92,44 @@ class Comparison:
         print(f"{name}: …", flush=True)
         settings = {"problem": self.problem, **config.as_dict()}
         command = [sys.executable, "-m", "dngd.train.one_run", str(directory), json.dumps(settings)]
-        ended = subprocess.run(command, capture_output=True, text=True)
+        ended = subprocess.run(command, capture_output=True, text=True, env=_environment())
         summary = read_summary(directory)
         if ended.returncode != 0 and summary is not None and summary["status"] == "running":
             # It was killed, or ran out of memory, and could not say so itself.
             summary |= {"status": "failed", "outcome": "error", "message": f"the process ended with {ended.returncode}"}
             atomic_write(directory / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
-        if summary is None:  # it did not get as far as its directory
-            print(f"{name}: {ended.stderr.strip()[-300:]}", flush=True)
-            return ended.returncode
+        if summary is None:  # it died before it could say anything
+            summary = self._record_death(directory, config, ended)
         error = summary["rel_l2"]
         shown = summary["message"] if error is None else f"error {error:.2e}"
         print(f"{name}: {summary['outcome']}, {shown}", flush=True)
         return ended.returncode
+
+    def _record_death(self, directory: Path, config: Config, ended: subprocess.CompletedProcess) -> dict[str, Any]:
+        """The summary of a run that left none, so that it has its row; it can be taken up as any other."""
+        problem = find_problem(self.problem)
+        config = config.resolved(problem)
+        said = ended.stderr.strip().splitlines()[-1:] or [f"the process ended with {ended.returncode}"]
+        summary = {
+            "schema": 1,
+            "problem": problem.name,
+            **{name: getattr(config, name) for name in ("method", "preset", "seed", "precision", "points")},
+            **{"status": "failed", "outcome": "error", "message": said[0][-300:], "solver": ""},
+            **dict.fromkeys(("rel_l2", "best_rel_l2", "loss")),
+            **dict.fromkeys(("steps", "parameters", "residuals"), 0),
+            **dict.fromkeys(("seconds", "compile_seconds", "evaluation_seconds"), 0.0),
+            **{"errors": {}, "coefficients": {}, "started": "", "updated": "", "environment": environment()},
+        }
+        with RunDirectory.create(directory, {"problem": self.problem, **config.as_dict()}) as run:
+            run.write_summary(summary)
+        return summary
+
+
+def _environment() -> dict[str, str]:
+    """Of a run's process: it shares our compiled programs, if we keep any, so that other seeds need not compile."""
+    directory = jax.config.jax_compilation_cache_dir
+    if not directory:
+        return dict(os.environ)
+    least = jax.config.jax_persistent_cache_min_compile_time_secs
+    names = {"JAX_COMPILATION_CACHE_DIR": directory, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(least)}
+    return os.environ | names
