@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from dngd.train.growth import WINDOW, too_small
+from dngd.train.growth import WINDOW, affordable, too_small
 
 STEPS = range(2 * WINDOW)
 
@@ -22,3 +22,9 @@ STEPS = range(2 * WINDOW)
 )
 def test_grows_when_steps_fit_only_their_own_points(fresh, fitted, expected):
     assert too_small(fresh, fitted) is expected
+
+
+def test_grows_only_where_the_larger_steps_still_fit():
+    assert affordable(seconds_a_step=0.1, seconds_left=4 * 0.1 * 2 * WINDOW)
+    assert not affordable(seconds_a_step=0.1, seconds_left=4 * 0.1 * 2 * WINDOW - 1)
+    assert affordable(seconds_a_step=1.0, seconds_left=math.inf)

@@ -14,12 +14,12 @@ class Preset:
 
     points: Mapping[str, int] = field(default_factory=dict)
     method: str = "auto"
-    doublings: int = 0
+    doublings: int = 4
     damping: str = "gain_ratio"
     damping_level: float | None = None
     line_search: str = "backtracking"
     line_search_points: int = 31
-    momentum: float = 0.0
+    momentum: float = 0.9
     rank: int | None = None
     tolerance: float | None = None
     iterations: int | None = None
@@ -33,5 +33,12 @@ PAPER_PCG = {"method": "pcg", "rank": 2500, "tolerance": 1e-10, "iterations": 50
 
 def paper_preset(points: Mapping[str, int], cap: float, method: str = "dense+ga", **settings) -> Preset:
     """The paper's way: `λ = min(loss, cap)`, 31-point grid search, 3000 s (its appendix)."""
-    chosen = {"damping": "loss", "damping_level": cap, "line_search": "grid", "seconds": 3000.0} | settings
+    chosen = {
+        "doublings": 0,
+        "momentum": 0.0,
+        "damping": "loss",
+        "damping_level": cap,
+        "line_search": "grid",
+        "seconds": 3000.0,
+    } | settings
     return Preset(points=points, method=method, **chosen)

@@ -34,6 +34,11 @@ def too_small(fresh: Sequence[float], fitted: Sequence[float]) -> bool:
     return latest > STALLED * before and statistics.median(gaps) > FITTED
 
 
+def affordable(seconds_a_step: float, seconds_left: float) -> bool:
+    """Whether enough steps with twice the points fit in what is left: such a step takes up to four times as long."""
+    return 4 * seconds_a_step * 2 * WINDOW <= seconds_left
+
+
 def grown(problem: Problem, points: Mapping[str, int], doublings: int) -> dict[str, int]:
     """Points for each condition after so many doublings; observations and points of one's own stay as many."""
     return {

@@ -21,6 +21,8 @@ class Position:
     expected_steps: int = 0
     idle: int = 0  # steps in a row that did not move
     doublings: int = 0  # of the number of points
+    doubled_step: int = 0  # since the last of them
+    doubled_seconds: float = 0.0
     fresh: list[float] = field(default_factory=list)  # losses before the last steps with as many points
     fitted: list[float] = field(default_factory=list)  # and after them
     history: int = 0  # bytes
@@ -38,7 +40,8 @@ class Position:
         self.fitted = [*self.fitted, fitted][-2 * WINDOW :]
 
     def double(self) -> None:
-        self.doublings, self.fresh, self.fitted = self.doublings + 1, [], []
+        self.doublings, self.doubled_step, self.doubled_seconds = self.doublings + 1, 0, 0.0
+        self.fresh, self.fitted = [], []
 
     def next_stage(self) -> None:
         self.fresh, self.fitted = [], []
@@ -63,9 +66,11 @@ class Clock:
         position.step += 1
         position.phase_step += 1
         position.stage_step += 1
+        position.doubled_step += 1
         position.seconds += passed
         position.phase_seconds += passed
         position.stage_seconds += passed
+        position.doubled_seconds += passed
 
     def restart(self) -> None:
         """Leave out the time since the last tick."""

@@ -5,6 +5,7 @@ would have taken without the interruption.
 """
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from dngd.train.build import Optimizer, make_optimizer
 from dngd.train.config import Config
 from dngd.train.directory import RunDirectory
 from dngd.train.environment import environment
-from dngd.train.growth import grown, too_small
+from dngd.train.growth import affordable, grown, too_small
 from dngd.train.history import History
 from dngd.train.method import phases
 from dngd.train.position import Clock, Position
@@ -267,7 +268,7 @@ class _Run:
                 self._compile(self.sampler.batch(position.step, self.model, self.terms))
                 self._save()
                 return True
-        if position.doublings < self.config.doublings and too_small(position.fresh, position.fitted):
+        if self._batch_is_too_small():
             position.double()
             self.sampler = self._sampler()
             batch = self.sampler.batch(position.step, self.model, self.terms)
@@ -277,6 +278,13 @@ class _Run:
             self._save()
             return True
         return False
+
+    def _batch_is_too_small(self) -> bool:
+        position, config = self.position, self.config
+        if position.doublings >= config.doublings or not too_small(position.fresh, position.fitted):
+            return False
+        left = math.inf if config.seconds is None else config.seconds - position.seconds
+        return affordable(position.doubled_seconds / position.doubled_step, left)
 
     # --- what is seen ------------------------------------------------------------------------------------------
 

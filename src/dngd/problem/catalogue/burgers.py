@@ -52,5 +52,5 @@ def burgers() -> Problem:
         },
         network=lambda key: MLP((2, 40, 40, 40, 40, 1), key=key),
         reference=Reference(exact, points=10_000),
-        presets={"default": Preset()},
+        presets={"default": Preset({"interior": 250, "ends": 50, "initial": 50})},
     )

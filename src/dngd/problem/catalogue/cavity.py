@@ -60,7 +60,7 @@ def cavity() -> Problem:
         ),
         stages=tuple(Stage(f"Re = {reynolds}", {"viscosity": 1 / reynolds}, steps=50) for reynolds in (100, 400, 1000)),
         presets={
-            "default": Preset(),
+            "default": Preset({"interior": 150, "boundary": 100}),
             "paper": paper_preset({"interior": 10_000, "boundary": 2000}, cap=1e-5, seconds=9000.0, **PAPER_PCG),
         },
     )

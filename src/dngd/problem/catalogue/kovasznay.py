@@ -47,7 +47,7 @@ def kovasznay() -> Problem:
         network=lambda key: MLP((2, 50, 50, 50, 50, 3), key=key),
         reference=Reference(exact, points=10_000, fields=("u", "v"), centred=("p",)),
         presets={
-            "default": Preset(),
+            "default": Preset({"interior": 100, "boundary": 100}),
             "paper": paper_preset({"interior": 400, "boundary": 400}, cap=1e-5),
         },
     )

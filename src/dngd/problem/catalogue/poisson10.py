@@ -32,7 +32,7 @@ def poisson10() -> Problem:
         network=lambda key: MLP((10, 100, 100, 100, 100, 1), key=key),
         reference=Reference(exact, points=20_000),
         presets={
-            "default": Preset(),
+            "default": Preset({"interior": 150, "boundary": 150}),
             "paper": paper_preset({"interior": 8000, "boundary": 2000}, cap=1e-5, **PAPER_PCG),
         },
     )
