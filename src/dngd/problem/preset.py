@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 class Preset:
     """Settings that a run starts from; the trainer's configuration has the same names.
 
+    With `doublings`, `points` are those of the first steps; methods that do not grow take the conditions' own.
+
     Damping rules: `gain_ratio` (`damping_level` is the first λ), `loss` (its cap), `constant`, `decay`.
     Line searches: `grid`, `backtracking`, `none`.
     """

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from dngd.derivative.names import unknown
 from dngd.problem.preset import Preset
 from dngd.problem.problem import Problem
-from dngd.train.method import check_method
+from dngd.train.method import check_method, grows
 
 Precision = Literal["float64", "float32"]
 DampingRule = Literal["gain_ratio", "loss", "constant", "decay"]
@@ -116,7 +116,8 @@ class Config:
             if name not in problem.conditions:
                 raise ValueError("points: " + unknown("condition", name, problem.conditions))
         counts = {name: condition.points for name, condition in problem.conditions.items()}
-        filled["points"] = counts | dict(preset.points) | dict(self.points)
+        start = preset.points if grows(filled["method"]) or not preset.doublings else {}
+        filled["points"] = counts | dict(start) | dict(self.points)
         return dataclasses.replace(self, **filled)
 
     def as_dict(self) -> dict[str, Any]:

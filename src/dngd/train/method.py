@@ -41,6 +41,11 @@ def phases(method: str) -> tuple[Phase, ...]:
     return tuple(found)
 
 
+def grows(method: str) -> bool:
+    """Whether the batch may grow: baselines keep theirs, and are what they are known as."""
+    return any(phase.method not in BASELINES for phase in phases(method))
+
+
 def check_method(method: str) -> None:
     """Refuse a method that does not exist."""
     if not isinstance(method, str):

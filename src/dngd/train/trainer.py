@@ -32,7 +32,7 @@ from dngd.train.directory import RunDirectory
 from dngd.train.environment import environment
 from dngd.train.growth import affordable, grown, too_small
 from dngd.train.history import History
-from dngd.train.method import phases
+from dngd.train.method import grows, phases
 from dngd.train.position import Clock, Position
 from dngd.train.progress import Progress, Quiet
 from dngd.train.record import history_row, now, run_summary
@@ -281,7 +281,9 @@ class _Run:
 
     def _batch_is_too_small(self) -> bool:
         position, config = self.position, self.config
-        if position.doublings >= config.doublings or not too_small(position.fresh, position.fitted):
+        if position.doublings >= config.doublings or not grows(self.phases[position.phase].method):
+            return False
+        if not too_small(position.fresh, position.fitted):
             return False
         left = math.inf if config.seconds is None else config.seconds - position.seconds
         return affordable(position.doubled_seconds / position.doubled_step, left)

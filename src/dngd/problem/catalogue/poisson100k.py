@@ -119,8 +119,8 @@ def poisson100k(dimension: int = DIMENSION, two_body: str = "paper") -> Problem:
         network=lambda key: VanishOnSphere(MLP((dimension, 128, 128, 128, 128, 1), key=key)),
         reference=Reference(functools.partial(_exact, two_body), batched=True, points=20_000, quick=500),
         presets={
-            # A point determines one of 10⁵ unknowns whatever the others are: nothing to gain from momentum, acceleration
-            # or more points a step.
+            # A point determines one of 10⁵ unknowns whatever the others are: nothing to gain from momentum,
+            # acceleration or more points a step.
             "default": Preset({"interior": 500}, method="dense", momentum=0.0, doublings=0),
             "paper": paper_preset({"interior": 100}, cap=1e3, line_search_points=5),
         },
