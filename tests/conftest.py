@@ -46,7 +46,10 @@ def as_users_run_it():
 
 @pytest.fixture
 def compiled_quickly():
-    """For code that runs once: compiling it without optimisation takes about half as long."""
-    jax.config.update("jax_disable_most_optimizations", True)
+    """For code that runs a few times: compiling it without optimisation takes about half as long.
+
+    `make test-thorough` compiles as users do.
+    """
+    jax.config.update("jax_disable_most_optimizations", "DNGD_EXAMPLES" not in os.environ)
     yield
     jax.config.update("jax_disable_most_optimizations", False)

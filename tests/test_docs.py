@@ -11,6 +11,7 @@ import tyro
 
 import dngd
 from dngd.cli.main import COMMANDS
+from dngd.cli.reproduce import STUDIES
 from dngd.cli.settings import read_settings
 
 ROOT = Path(__file__).parents[1]
@@ -168,6 +169,7 @@ def stub(function):
 
 
 PARSER = {name: stub(function) for name, function in COMMANDS.items()}
+STUDY_PARSER = {name: stub(function) for name, function in STUDIES.items()}
 
 
 @pytest.mark.parametrize("page", ALL)
@@ -182,7 +184,9 @@ def test_commands_exist(page, tmp_path, monkeypatch):
         if program == "dngd":
             assert arguments[0] in PARSER, f"{page}: {command}"
             if len(arguments) > 1 and "--help" not in arguments:  # a bare `dngd solve` is only a name
-                parsed = tyro.extras.subcommand_cli_from_dict(PARSER, args=read_settings(arguments))
+                study = arguments[0] == "reproduce"
+                parser, rest = (STUDY_PARSER, arguments[1:]) if study else (PARSER, read_settings(arguments))
+                parsed = tyro.extras.subcommand_cli_from_dict(parser, args=rest)
                 assert parsed == 0, f"{page}: {command}"
         elif program == "make":
             assert set(arguments) <= targets, f"{page}: {command}"

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 import dngd
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 TOLERANCE = oracles.TOLERANCE
 
 some_settings = st.fixed_dictionaries(

@@ -12,6 +12,8 @@ import dngd
 from dngd import Box, Data, Dirichlet, Initial, Neumann, Operator, Periodic, Problem, Robin, Sampling, Stage
 from dngd.problem.model import Model
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 KEY = jax.random.key(0)
 BOX = Box(t=(0, 1), x=(-1, 1))
 

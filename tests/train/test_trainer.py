@@ -22,7 +22,7 @@ from dngd import report
 from dngd.train.directory import RunDirectoryError
 from dngd.train.history import read as read_history
 
-SETTINGS = {"quiet": True, "momentum": 0.5}
+SETTINGS = {"quiet": True, "momentum": 0.5, "doublings": 0}  # fewer compilations
 
 
 def bits(model):
@@ -217,7 +217,7 @@ from dngd.train.progress import Quiet
 class Told(Quiet):
     def step(self, row):
         print(row["step"], flush=True)
-settings = dict(steps=300, momentum=0.5, checkpoint_seconds=1e-6, progress=Told())
+settings = dict(steps=300, momentum=0.5, doublings=0, checkpoint_seconds=1e-6, progress=Told())
 dngd.solve(small.problem, out=sys.argv[1], **settings)
 """
 

@@ -6,6 +6,7 @@ from dngd.derivative.names import unknown
 
 SOLVERS = ("auto", "dense", "primal", "pcg")
 BASELINES = ("adam", "sgd", "lbfgs", "soap")
+KEEP_THEIR_POINTS = ("lbfgs",)
 METHODS = (*SOLVERS, *(f"{solver}+ga" for solver in SOLVERS), *BASELINES)
 
 

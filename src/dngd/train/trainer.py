@@ -32,7 +32,7 @@ from dngd.train.directory import RunDirectory
 from dngd.train.environment import environment
 from dngd.train.growth import affordable, grown, too_small
 from dngd.train.history import History
-from dngd.train.method import grows, phases
+from dngd.train.method import KEEP_THEIR_POINTS, grows, phases
 from dngd.train.position import Clock, Position
 from dngd.train.progress import Progress, Quiet
 from dngd.train.record import history_row, now, run_summary
@@ -127,7 +127,7 @@ class _Run:
         }
         self._resume()
         self.terms = self._terms()
-        batch = self.sampler.batch(self.position.step, self.model, self.terms)
+        batch = self._batch()
         _check_finite(batch)
         self._announce(batch)
         self._compile(batch)
@@ -136,7 +136,7 @@ class _Run:
         notes: list[str] = []
         metadata = None if self.directory is None else checkpoint.peek(self.directory.checkpoints)
         if metadata is not None:
-            self.position.doublings = metadata["doublings"]
+            self.position.doublings = metadata.get("doublings", 0)
             self.sampler = self._sampler()
             self.position.phase = metadata["phase"]
             self.position.expected_steps = metadata["expected_steps"]
@@ -147,7 +147,7 @@ class _Run:
         like = self._tree()
         tree, metadata, notes = checkpoint.load(self.directory.checkpoints, like)
         fields = Position.__dataclass_fields__
-        self.position = Position(**{name: metadata[name] for name in fields})
+        self.position = Position(**{name: metadata[name] for name in fields if name in metadata})
         self.model, self.state, self.weights = tree["model"], tree["state"], tree["weights"]
         self.sampler.restore(tree["adaptive"])
         with contextlib.suppress(checkpoint.CheckpointError):
@@ -164,6 +164,12 @@ class _Run:
 
     def _sampler(self) -> Sampler:
         return Sampler(self.problem.with_points(self._points()), self._key(1))
+
+    def _batch(self) -> dict[str, Any]:
+        """The points of the next step. A method whose curvature is that of one batch keeps those of its first."""
+        position = self.position
+        keeps = self.phases[position.phase].method in KEEP_THEIR_POINTS
+        return self.sampler.batch(position.step - keeps * position.phase_step, self.model, self.terms)
 
     def _key(self, purpose: int) -> PRNGKeyArray:
         """Apart for the network (0), the points (1) and those that decide what is best (2)."""
@@ -202,7 +208,7 @@ class _Run:
         while (ending := self._ending()) is None:
             if self._advance():
                 clock.restart()  # compiling a phase is not training
-            batch = self.sampler.batch(position.step, self.model, self.terms)
+            batch = self._batch()
             self.model, self.state, info = self.optimizer.step(self.model, self.state, self.terms, batch)
             info = jax.device_get(info)
             clock.tick()
@@ -242,42 +248,50 @@ class _Run:
         return None
 
     def _advance(self) -> bool:
-        """Go to the next stage or phase if it is time; whether something was compiled."""
+        """Go to the next stage, phase or batch size if it is time; whether something was compiled."""
+        self._advance_stage()
+        return self._advance_phase() or self._grow()
+
+    def _advance_stage(self) -> None:
         position = self.position
-        if position.stage < len(self.stages):
-            stage = self.stages[position.stage]
-            by_steps = stage.steps is not None and position.stage_step >= stage.steps
-            by_time = (
-                stage.share is not None
-                and self.config.seconds is not None
-                and position.stage_seconds >= stage.share * self.config.seconds
-            )
-            if by_steps or by_time:
-                position.next_stage()
-                self.terms = self._terms()
-                self.progress.note(f"stage: {self._stage_name()}")
-        if position.phase + 1 < len(self.phases):
-            share = self.phases[position.phase].share
-            by_time = self.config.seconds is not None and position.phase_seconds >= share * self.config.seconds
-            by_steps = self.config.steps is not None and position.phase_step >= share * self.config.steps
-            if by_time or by_steps:
-                position.next_phase()
-                self.optimizer = self._optimizer()
-                self.state = self.optimizer.init(self.model)
-                self.progress.note(f"method: {self.phases[position.phase].method}")
-                self._compile(self.sampler.batch(position.step, self.model, self.terms))
-                self._save()
-                return True
-        if self._batch_is_too_small():
-            position.double()
-            self.sampler = self._sampler()
-            batch = self.sampler.batch(position.step, self.model, self.terms)
-            self._compile(batch)
-            self.residuals = plan(self.terms, self.model, batch).residuals
-            self.progress.note(f"twice the points: {self.residuals:,} residuals")
-            self._save()
-            return True
-        return False
+        if position.stage == len(self.stages):
+            return
+        stage, seconds = self.stages[position.stage], self.config.seconds
+        by_steps = stage.steps is not None and position.stage_step >= stage.steps
+        by_time = stage.share is not None and seconds is not None and position.stage_seconds >= stage.share * seconds
+        if by_steps or by_time:
+            position.next_stage()
+            self.terms = self._terms()
+            self.progress.note(f"stage: {self._stage_name()}")
+
+    def _advance_phase(self) -> bool:
+        position, config = self.position, self.config
+        if position.phase + 1 == len(self.phases):
+            return False
+        share = self.phases[position.phase].share
+        by_time = config.seconds is not None and position.phase_seconds >= share * config.seconds
+        by_steps = config.steps is not None and position.phase_step >= share * config.steps
+        if not (by_time or by_steps):
+            return False
+        position.next_phase()
+        self.optimizer = self._optimizer()
+        self.state = self.optimizer.init(self.model)
+        self.progress.note(f"method: {self.phases[position.phase].method}")
+        self._compile(self._batch())
+        self._save()
+        return True
+
+    def _grow(self) -> bool:
+        if not self._batch_is_too_small():
+            return False
+        self.position.double()
+        self.sampler = self._sampler()
+        batch = self._batch()
+        self.residuals = plan(self.terms, self.model, batch).residuals
+        self.progress.note(f"twice the points: {self.residuals:,} residuals")
+        self._compile(batch)
+        self._save()
+        return True
 
     def _batch_is_too_small(self) -> bool:
         position, config = self.position, self.config
