@@ -53,7 +53,9 @@ def draw_convergence(axes: Axes, groups: Sequence[Group], log_time: bool = False
     axes.grid(alpha=0.3, which="major")
     axes.grid(alpha=0.12, which="minor")
     if len(groups) > 1 or several:
-        axes.legend(frameon=False, fontsize=9.5, ncols=1 + len(groups) // 7)
+        # Many curves leave no room for it between them.
+        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(groups) > 3 else {}
+        axes.legend(frameon=False, fontsize=9.5, **beside)
 
 
 def _draw(axes: Axes, group: Group, name: str, log_time: bool) -> bool:
