@@ -1,10 +1,11 @@
 """Keep what is behind a figure: summaries and thinned histories of runs, and the table made of them.
 
     python results/collect.py keep runs/kovasznay-auto-seed0 …   # copies a run's record here
+    python results/collect.py keep --options "--momentum 0" DIR   # of a run with options that its name would not show
     python results/collect.py table                              # rewrites results/README.md from what is here
 
 A record is named after problem, method (with its preset, if not the default), budget and seed. Histories keep the
-rows where the error was evaluated and at most 200 others.
+rows where the error was evaluated and at most 100 others.
 """
 
 import argparse
@@ -15,17 +16,18 @@ from pathlib import Path
 from dngd.study.published import ERRORS, SECONDS
 
 HERE = Path(__file__).parent
-ROWS = 200
+ROWS = 100
 
 
 def name_of(summary):
     method = summary["method"].replace(">", "-").replace(":", "")
     preset = "" if summary["preset"] == "default" else f"@{summary['preset']}"
-    return f"{summary['problem']}-{method}{preset}-{round(summary['seconds'])}s-seed{summary['seed']}"
+    options = summary["options"].replace("--", "-").replace(" ", "")
+    return f"{summary['problem']}-{method}{preset}{options}-{round(summary['seconds'])}s-seed{summary['seed']}"
 
 
-def keep(directory):
-    summary = json.loads((directory / "summary.json").read_text())
+def keep(directory, options):
+    summary = json.loads((directory / "summary.json").read_text()) | {"options": options}
     if summary["status"] != "finished":
         raise SystemExit(f"{directory} is {summary['status']}; only finished runs are kept")
     rows = (directory / "history.jsonl").read_text().splitlines()
@@ -44,7 +46,7 @@ def table():
     for path in sorted(HERE.glob("*/summary.json")):
         one = json.loads(path.read_text())
         preset = "" if one["preset"] == "default" else f" --preset {one['preset']}"
-        key = (one["problem"], one["method"] + preset, round(one["seconds"], -1))
+        key = (one["problem"], f"{one['method']}{preset} {one['options']}".strip(), round(one["seconds"], -1))
         groups.setdefault(key, []).append(one)
     lines = [
         "# Runs behind the figures",
@@ -74,12 +76,14 @@ def table():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("keep").add_argument("runs", nargs="+", type=Path)
+    keeping = commands.add_parser("keep")
+    keeping.add_argument("runs", nargs="+", type=Path)
+    keeping.add_argument("--options", default="", help="that the run was given beside method, preset, seconds and seed")
     commands.add_parser("table")
     chosen = parser.parse_args()
     if chosen.command == "keep":
         for directory in chosen.runs:
-            keep(directory)
+            keep(directory, chosen.options)
     table()
 
 
