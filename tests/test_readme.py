@@ -6,8 +6,6 @@ from pathlib import Path
 import jax.numpy as jnp
 import pytest
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 ROOT = Path(__file__).parents[1]
 
 
@@ -15,7 +13,7 @@ def snippets(page):
     return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
 
 
-@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.usefixtures("as_users_run_it", "compiled_quickly")
 def test_readme_solves_the_heat_equation(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
@@ -25,6 +23,7 @@ def test_readme_solves_the_heat_equation(tmp_path, monkeypatch):
     assert (tmp_path / "heat.png").stat().st_size > 10_000
 
 
+@pytest.mark.usefixtures("compiled_quickly")
 def test_readme_solves_poisson_in_a_loop_of_its_own():
     names = {}
     exec(compile(snippets("README.md")[1].replace("range(50)", "range(30)"), "README.md", "exec"), names)
