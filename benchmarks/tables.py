@@ -18,6 +18,8 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 RESULTS = ROOT / "benchmarks" / "results"
 BLOCK = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
+STEP_PARTS = ("sampling", "linearise", "kernel", "factorise", "velocity", "acceleration", "search", "rest")
+
 Row = dict[str, Any]
 
 
@@ -165,6 +167,12 @@ TABLES = {
         },
         "pcg",
         "crossover",
+    ),
+    "step": Table(
+        "python benchmarks/step.py",
+        {"problem": plain("problem"), "m": plain("rows"), "step": number("step", unit=" s")}
+        | {part: number(part, unit=" %", scale=1e2, digits=2) for part in STEP_PARTS},
+        "step",
     ),
     "trainer": Table(
         "python benchmarks/trainer.py",

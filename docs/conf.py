@@ -6,7 +6,6 @@ reStructuredText on the way. Formulas are plain Unicode, so the site needs no sc
 
 import re
 import warnings
-from pathlib import Path
 
 project = "dngd"
 html_title = "dngd"
@@ -23,8 +22,6 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # shapes stand in the source; signatures stay readable
 autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 100
-
-OPTIONAL = ("method",)
 
 warnings.filterwarnings("ignore", category=DeprecationWarning)
 
@@ -57,14 +54,5 @@ def process_docstring(app, what, name, obj, options, lines):
     lines[:] = restructured("\n".join(lines)).splitlines()
 
 
-def leave_out_missing_pages(app, name, source):
-    """The navigation may name a page that is not written yet."""
-    if name == "index":
-        for page in OPTIONAL:
-            if not (Path(app.srcdir) / f"{page}.md").exists():
-                source[0] = source[0].replace(f"\n{page}\n", "\n")
-
-
 def setup(app):
-    app.connect("source-read", leave_out_missing_pages)
     app.connect("autodoc-process-docstring", process_docstring)

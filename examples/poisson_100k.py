@@ -30,7 +30,7 @@ def main(
     problem = poisson100k(dimension)
     fewer = dataclasses.replace(problem.reference, points=2000)  # test points; drawing 20,000 takes long
     problem = dataclasses.replace(problem, reference=fewer)
-    solution = dngd.solve(problem, seconds=seconds, steps=steps)
+    solution = dngd.solve(problem, seconds=seconds, steps=steps, points={"interior": 100})
 
     points = problem.evaluator.points(0)[:SHOWN]  # training never sees these
     true, found = problem.evaluator.exact(points)[:, 0], solution.predict(points)[:, 0]

@@ -39,7 +39,7 @@ some_settings = st.fixed_dictionaries(
 @given(
     settings=some_settings,
     tile_bytes=st.sampled_from([300, 5_000, 2**24]),
-    form=st.sampled_from(["products", "rows"]),
+    form=st.sampled_from(["products", "rows", "mixed"]),
 )
 def test_products_equal_explicit_jacobian(derivative, settings, tile_bytes, form):
     problem = cases.problem(derivative=derivative, **settings)
@@ -54,6 +54,23 @@ def test_forms_agree(form):
     problem = cases.small_problem()
     _, J = dngd.linearize(*problem, form=form, tile_bytes=20_000)
     oracles.check_products(J, oracles.jacobian(*problem))
+
+
+def test_rows_of_some_terms_and_products_of_others_make_the_same_kernel():
+    """The term whose rows are written out stands between the others, and is longer than a tile."""
+    network = eqx.nn.MLP(4, "scalar", 7, 2, jnp.tanh, key=jax.random.key(0))
+    terms = (
+        dngd.Term("left", lambda network, x: network(x)),
+        dngd.Term("inside", lambda network, x: jnp.trace(jax.hessian(network)(x))),
+        dngd.Term("right", lambda network, x: jax.grad(network)(x)[:2], weight=3.0),
+    )
+    keys = jax.random.split(jax.random.key(1), 3)
+    counts = zip(terms, keys, (5, 30, 4), strict=True)
+    batch = {term.name: jax.random.normal(key, (count, 4)) for term, key, count in counts}
+    _, J = dngd.linearize(terms, network, batch, tile_bytes=2_000)
+    J = dataclasses.replace(J, leaf_form="mixed")
+    assert (1,) in [J._written(position) for position in range(len(J._factored))]
+    oracles.check_products(J, oracles.jacobian(terms, network, batch))
 
 
 def test_dense_layers_are_factored_and_outputs_share_the_left_factor():

@@ -150,6 +150,20 @@ def test_adaptive_points_survive_an_interruption(tmp_path):
         assert bits(dngd.resume(out, problem, quiet=True).model) == bits(whole.model)
 
 
+def test_lbfgs_keeps_its_points():
+    """What a step leaves on its points is what the next one finds."""
+    rows = dngd.solve(small.problem, steps=5, method="lbfgs", **SETTINGS).history
+    found, left = [row["loss"] for row in rows[1:]], [row["loss"] - row["actual_reduction"] for row in rows[:-1]]
+    np.testing.assert_allclose(found, left, rtol=1e-9)
+
+
+def test_damping_level_of_a_preset_belongs_to_its_rule():
+    problem = small.make(presets={"default": dngd.Preset(damping="loss", damping_level=1e-5)})
+    assert dngd.Config().resolved(problem).damping_level == 1e-5
+    assert dngd.Config(damping="gain_ratio").resolved(problem).damping_level is None
+    assert dngd.Config(damping="gain_ratio", damping_level=1.0).resolved(problem).damping_level == 1.0
+
+
 def test_growing_batch_survives_an_interruption(tmp_path, monkeypatch):
     monkeypatch.setattr("dngd.train.growth.STALLED", 0.0)
     monkeypatch.setattr("dngd.train.growth.FITTED", 0.0)

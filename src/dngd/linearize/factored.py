@@ -66,7 +66,7 @@ class FactoredJacobian(Jacobian):
     layouts: tuple[Layout | None, ...]
     terms: tuple[TermFactors, ...]
     tile_bytes: int = eqx.field(static=True)
-    leaf_form: str = eqx.field(static=True, default="cheapest")  # or "products", "rows": for tests, benchmarks
+    leaf_form: str = eqx.field(static=True, default="cheapest")  # or "products", "rows", "mixed": for tests
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -99,9 +99,11 @@ class FactoredJacobian(Jacobian):
 
     def _written(self, position: int) -> tuple[int, ...]:
         """The terms whose rows of a leaf are written out for the kernel."""
-        costs = self._costs(position)
+        costs = self._costs(position)  # from no term to all of them
         if self._looks_up(position) or self.leaf_form == "products":
             return ()
+        if self.leaf_form == "mixed":
+            return list(costs)[min(1, len(costs) - 1)]
         return max(costs, key=len) if self.leaf_form == "rows" else min(costs, key=costs.get)
 
     def _is_written(self, position: int) -> bool:

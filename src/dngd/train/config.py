@@ -110,6 +110,8 @@ class Config:
         ):
             value = getattr(self, name)
             filled[name] = getattr(preset, name) if value is None else value
+        if filled["damping"] != preset.damping:
+            filled["damping_level"] = self.damping_level  # the preset's is that of its own rule
         if self.seconds is None and self.steps is None:
             filled["seconds"] = preset.seconds
         for name in self.points:
