@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 from measure import keep, seconds
 
+import dngd
 from dngd import Term
 from dngd.linearize.linearize import TILE_BYTES, linearization
 
@@ -73,6 +74,7 @@ def main():
     chosen = parser.parse_args()
     counts = [count for count in (600, 2400, 6000) if count <= chosen.largest]
     jax.config.update("jax_enable_x64", True)
+    dngd.keep_freed_memory()
     print("  q    w     m  dtype    linearise    kernel | J·Jᵀ given  J, J·Jᵀ  Cholesky |  peak  Gflop/s")
     for dtype in map(jnp.dtype, chosen.dtype):
         square = jax.random.normal(jax.random.key(0), (2000, 2000), dtype)

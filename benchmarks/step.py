@@ -4,7 +4,8 @@
 
 Each part is compiled and timed on its own, the whole step beside it; parts are given as shares of the whole. `rest`
 is what the parts do not explain (fusion can make it negative). Default points, dense solver, two evaluations of the
-loss in the line search.
+loss in the line search. `passes` is the step in evaluations of the residual, `gradients` in gradients of the loss by
+reverse mode, all on the same points.
 """
 
 import argparse
@@ -55,23 +56,29 @@ def measure(name):
         "search": 2 * seconds(evaluate, model, batch),
     }
     parts["factorise"] = max(0.0, seconds(factor, J) - parts["kernel"])
+    gradient = seconds(eqx.filter_jit(eqx.filter_grad(evaluate)), model, batch)
     whole = seconds(lambda: optimizer.step(model, state, terms, batch)) + parts["sampling"]
     parts["rest"] = whole - sum(parts.values())
-    return {"problem": name, "rows": J.shape[0], "parameters": J.shape[1], "step": whole} | {
-        part: parts[part] / whole for part in PARTS
-    }
+    row = {"problem": name, "rows": J.shape[0], "parameters": J.shape[1], "step": whole}
+    row |= {"passes": 2 * whole / parts["search"], "gradients": whole / gradient}
+    return row | {part: parts[part] / whole for part in PARTS}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("problems", nargs="*", default=[name for name in CATALOGUE if name != "inverse"])
-    print(f"{'problem':14s} {'m':>6s} {'n':>11s} {'step':>9s} | " + " ".join(f"{part:>12s}" for part in PARTS))
+    dngd.keep_freed_memory()  # as the command line does
+    print(
+        f"{'problem':14s} {'m':>6s} {'n':>11s} {'step':>9s} {'passes':>7s} {'gradients':>10s} | "
+        + " ".join(f"{part:>12s}" for part in PARTS)
+    )
     for name in parser.parse_args().problems:
         with working_precision("float64"):
             row = measure(name)
         keep("step", row, ("problem",))
         shares = " ".join(f"{row[part]:12.1%}" for part in PARTS)
-        print(f"{name:14s} {row['rows']:6d} {row['parameters']:11,d} {row['step']:7.3f} s | {shares}", flush=True)
+        times = f"{row['step']:7.3f} s {row['passes']:7.1f} {row['gradients']:10.1f}"
+        print(f"{name:14s} {row['rows']:6d} {row['parameters']:11,d} {times} | {shares}", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from dngd import damping, derivative, line_search, network
 from dngd.derivative import Equation
 from dngd.linear_solve import PCG, DenseDual, DensePrimal, Plan, plan
 from dngd.linearize import Jacobian, linearize
+from dngd.memory import keep_freed_memory
 from dngd.optimize import LBFGS, SGD, SOAP, Adam, DualNaturalGradient, Info, Outcome, State
 from dngd.problem import (
     Adaptive,
@@ -68,6 +69,7 @@ __all__ = [
     "Term",
     "damping",
     "derivative",
+    "keep_freed_memory",
     "line_search",
     "linearize",
     "load",

@@ -11,6 +11,7 @@ import tyro
 from dngd.cli import compare, list_problems, plan, report, reproduce, resume, solve
 from dngd.cli.exit_code import ExitCode
 from dngd.cli.settings import read_settings
+from dngd.memory import keep_freed_memory
 from dngd.train.checkpoint import CheckpointError
 from dngd.train.directory import RunDirectoryError
 from dngd.train.history import HistoryError
@@ -40,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         arguments = read_settings(arguments)
         use_compilation_cache()
+        keep_freed_memory()
         if arguments[:1] == ["reproduce"]:  # has commands of its own
             return reproduce.run_study(arguments[1:])
         return int(tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="dngd", description=DESCRIPTION, args=arguments))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, PyTree
 
-from dngd.linearize.factors import Factors, explicit_flops, inner_flops, writing_flops
+from dngd.linearize.factors import Factors, Picks, explicit_flops, inner_flops, writing_flops
 from dngd.linearize.jacobian import Jacobian, Space
 from dngd.linearize.tiles import Tiles, add_block, add_outer, for_each_pair, gram_of_columns, mirror
 
@@ -49,10 +49,6 @@ class TermFactors(eqx.Module):
     @property
     def rows(self) -> int:
         return self.plain.shape[0] * self.plain.shape[1]
-
-    @property
-    def products(self) -> int:
-        return max((f.products for f in self.factors if f is not None), default=1)
 
 
 class FactoredJacobian(Jacobian):
@@ -256,15 +252,15 @@ class FactoredJacobian(Jacobian):
     def _over_panels(self, add, target, leaves: list[int], plain: bool = True):
         """`target = add(target, panel)` over explicit column panels of J: plain leaves, and the given ones of the
         factored leaves, each entry formed once and a panel at a time."""
+        whole = []  # leaves of one panel each; several of them are one product
         if plain and self.terms[0].plain.shape[2]:
-            target = add(target, jnp.concatenate([term.plain.reshape(term.rows, -1) for term in self.terms]))
+            whole.append(jnp.concatenate([term.plain.reshape(term.rows, -1) for term in self.terms]))
         for position in leaves:
             leaf = self._factored[position]
             held = [term.factors[position] for term in self.terms]
             a, b = self.layouts[leaf].matrix(jnp.empty(self.space.shapes[leaf])).shape
-            itemsize = jnp.dtype(self.space.dtype).itemsize
-            width = max(1, self.tile_bytes * 8 // (self.shape[0] * b * itemsize))
-            tiles = Tiles.cut(a, width)
+            column_bytes = self.shape[0] * jnp.dtype(self.space.dtype).itemsize
+            tiles = Tiles.cut(a, max(1, 8 * self.tile_bytes // (b * column_bytes)))
             starts, fresh = jnp.asarray(tiles.starts), jnp.asarray(tiles.fresh)
 
             def panel(i, held=held, tiles=tiles, starts=starts, fresh=fresh, b=b):
@@ -278,32 +274,41 @@ class FactoredJacobian(Jacobian):
                 return jnp.concatenate(blocks)
 
             if tiles.count == 1:
-                target = add(target, panel(0))
+                whole.append(panel(0))
             else:
                 target = lax.fori_loop(0, tiles.count, lambda i, t, panel=panel: add(t, panel(i)), target)
+        for panels in _gathered(whole, 8 * self.tile_bytes):
+            target = add(target, jnp.concatenate(panels, axis=1))
         return target
 
     def _add_tiles(self, target, first: TermFactors, second: TermFactors, leaves, row, column, upper: bool):
         """Add the Gram products of factored leaves between two sets of rows, tile by tile."""
         pairs = [(first.factors[position], second.factors[position]) for position in leaves]
         shared = [(x, y) for x, y in pairs if x is not None and y is not None]
-        if not shared:
-            return target
+        for inner, kind in INNER.items():  # dense products and look-ups apart: the more products, the smaller the tiles
+            parts = [tuple(map(getattr, pair, kind)) for pair in shared]
+            parts = [(x, y) for x, y in parts if x is not None and y is not None]
+            if parts:
+                shapes = first.plain.shape[:2], second.plain.shape[:2]
+                target = self._add_tiles_of(target, parts, inner, shapes, (row, column), upper)
+        return target
+
+    def _add_tiles_of(self, target, parts, inner, shapes, corner, upper: bool):
         itemsize = jnp.dtype(self.space.dtype).itemsize
         side = max(1, math.isqrt(self.tile_bytes // (2 * itemsize)))
-        d, e = first.plain.shape[1], second.plain.shape[1]
-        rows = Tiles.cut(first.plain.shape[0], max(1, side // (first.products * d)))
-        columns = Tiles.cut(second.plain.shape[0], max(1, side // (second.products * e)))
+        (N, d), (M, e) = shapes
+        rows = Tiles.cut(N, max(1, side // (d * max(x.products for x, _ in parts))))
+        columns = Tiles.cut(M, max(1, side // (e * max(y.products for _, y in parts))))
         row_starts, row_fresh = jnp.asarray(rows.starts), jnp.asarray(rows.fresh)
         column_starts, column_fresh = jnp.asarray(columns.starts), jnp.asarray(columns.fresh)
 
         def body(i, j, target):
             block = 0.0
-            for x, y in shared:
-                block = block + x.tile(row_starts[i], rows.size).inner(y.tile(column_starts[j], columns.size))
+            for x, y in parts:
+                block = block + inner(tile(x, row_starts[i], rows), tile(y, column_starts[j], columns))
             block = jnp.where(row_fresh[i][:, None, None, None] & column_fresh[j][:, None], block, 0.0)
             block = block.reshape(rows.size * d, columns.size * e)
-            return add_block(target, block, row + row_starts[i] * d, column + column_starts[j] * e)
+            return add_block(target, block, corner[0] + row_starts[i] * d, corner[1] + column_starts[j] * e)
 
         return for_each_pair(rows, columns, upper, body, target)
 
@@ -328,6 +333,34 @@ class FactoredJacobian(Jacobian):
                 total = picked if total is None else jax.tree.map(jnp.add, total, picked)
             factors.append(total)
         return TermFactors(tuple(factors), jnp.zeros((indices.shape[0], 1, 0), self.space.dtype))
+
+
+def tile(part: Factors | Picks, start, tiles: Tiles) -> Factors | Picks:
+    """The points of one tile."""
+    if tiles.count == 1:
+        return part
+    return jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, tiles.size, axis=1), part)
+
+
+def _gathered(panels: list[Array], largest: int) -> list[list[Array]]:
+    """Panels in groups of at most `largest` bytes (or of one)."""
+    groups, size = [], largest
+    for panel in panels:
+        size += panel.nbytes
+        if size > largest:
+            groups.append([])
+            size = panel.nbytes
+        groups[-1].append(panel)
+    return groups
+
+
+INNER = {
+    Factors.inner_dense: ("dense", "dense"),
+    Factors.inner_picks: ("dense", "picks"),
+    (lambda picks, factors: factors.inner_picks(picks).transpose(2, 3, 0, 1)): ("picks", "dense"),
+    Picks.inner: ("picks", "picks"),
+}
+"""A kernel tile between two leaves' factors, in parts."""
 
 
 def _where_axis_1(condition: Array, x: Array) -> Array:

@@ -15,9 +15,9 @@ from jaxtyping import Array, Float, Int
 
 from dngd.linearize.one_hot import look_up
 
-# A product of Gram matrices reads, multiplies and sums q² numbers per entry of the kernel. Measured on
-# two cores (float64 and float32 alike), one of these costs as much as about this many flops of GEMM.
-ELEMENTWISE_FLOPS = 140
+# A product of Gram matrices reads, multiplies and sums q² numbers per entry of the kernel. Measured on two cores, one
+# of these costs as much as about this many flops of GEMM: 1.6 ns in both precisions, while GEMM is twice as fast in one.
+ELEMENTWISE_FLOPS = {8: 140, 4: 280}  # by the bytes of a number
 
 # Likewise for writing an entry of the explicit rows: 3.5 ns up to q = 12, 5.3 ns for q = 24 (two cores, float64).
 EXPLICIT_FLOPS = 250.0
@@ -34,6 +34,10 @@ class Picks(eqx.Module):
     index: Int[Array, "p N"]  # -1 for a zero vector
     other: Float[Array, "p N d c"]
     side: str = eqx.field(static=True)  # "rows" or "columns": where the unit vectors are
+
+    @property
+    def products(self) -> int:
+        return self.index.shape[0]
 
     def inner(self, other: "Picks") -> Float[Array, "N d M e"]:
         same = (self.index[:, :, None, None] == other.index) & (self.index >= 0)[:, :, None, None]
@@ -59,9 +63,10 @@ class Factors(eqx.Module):
         picked = 1 if self.picks is None else self.picks.other.shape[2]
         return max(self.rows.shape[2], self.columns.shape[2], picked)
 
-    def tile(self, start, size: int) -> "Factors":
-        """The factors of `size` consecutive points."""
-        return jax.tree.map(lambda x: jax.lax.dynamic_slice_in_dim(x, start, size, axis=1), self)
+    @property
+    def dense(self) -> "Factors | None":
+        """Without look-ups; None where there is nothing else."""
+        return Factors(self.rows, self.columns, None) if self.rows.shape[0] else None
 
     def take(
         self, points: Int[Array, " l"], outputs: Int[Array, " l"], counts: Sequence[int], side: str | None
@@ -84,16 +89,20 @@ class Factors(eqx.Module):
 
     def inner(self, other: "Factors") -> Float[Array, "N d M e"]:
         """Kernel tile `Σ_kk' (rows rowsᵀ) ∘ (columns columnsᵀ)`."""
-        total = jnp.sum(gram(self.rows, other.rows) * gram(self.columns, other.columns), axis=(0, 3))
+        total = self.inner_dense(other)
         if other.picks is not None:
-            total = total + self._inner_picks(other.picks)
+            total = total + self.inner_picks(other.picks)
         if self.picks is not None:
-            total = total + other._inner_picks(self.picks).transpose(2, 3, 0, 1)
+            total = total + other.inner_picks(self.picks).transpose(2, 3, 0, 1)
         if self.picks is not None and other.picks is not None:
             total = total + self.picks.inner(other.picks)
         return total
 
-    def _inner_picks(self, picks: Picks) -> Float[Array, "N d M e"]:
+    def inner_dense(self, other: "Factors") -> Float[Array, "N d M e"]:
+        """The dense products against each other."""
+        return jnp.sum(gram(self.rows, other.rows) * gram(self.columns, other.columns), axis=(0, 3))
+
+    def inner_picks(self, picks: Picks) -> Float[Array, "N d M e"]:
         """The dense products against look-ups."""
         looked_in, facing = (self.rows, self.columns) if picks.side == "rows" else (self.columns, self.rows)
         found = look_up(looked_in, picks.index, 3)  # (q,N,d,p,M)
@@ -128,17 +137,14 @@ class Factors(eqx.Module):
         return total
 
     def rmatvec(self, u: Float[Array, "N d"]) -> Float[Array, "a b"]:
-        if self.rows.shape[2] <= self.columns.shape[2]:
-            total = _contract(self.rows, self.columns, u)
-        else:
-            total = _contract(self.columns, self.rows, u).T
-        if self.picks is not None:
-            weighted = jnp.einsum("io,kioc->kic", u, self.picks.other)
-            by_index = total if self.picks.side == "rows" else total.T
-            place = jnp.where(self.picks.index < 0, by_index.shape[0], self.picks.index)
-            by_index = by_index.at[place].add(weighted, mode="drop")
-            total = by_index if self.picks.side == "rows" else by_index.T
-        return total
+        if self.picks is None:
+            return _contract(self.rows, self.columns, u)
+        by_rows = self.picks.side == "rows"
+        total = _contract(self.rows, self.columns, u) if by_rows else _contract(self.columns, self.rows, u)
+        weighted = jnp.einsum("io,kioc->kic", u, self.picks.other)
+        place = jnp.where(self.picks.index < 0, total.shape[0], self.picks.index)
+        total = total.at[place].add(weighted, mode="drop")
+        return total if by_rows else total.T
 
     def squared_norms(self) -> Float[Array, "N d"]:
         """`‖∂r_{i,o}/∂W‖²`, the diagonal of the kernel."""
@@ -152,12 +158,20 @@ def gram(x: Float[Array, "q N d a"], y: Float[Array, "p M e a"]) -> Float[Array,
     return product.reshape(*x.shape[:-1], *y.shape[:-1])
 
 
-def _contract(shared, other, u):
-    """`Σ_{k,i,o} u[i,o] shared[k,i,o,:] ⊗ other[k,i,o,:]`, summing outputs first where `shared` allows it."""
-    weighted = u[None, :, :, None] * other
-    if shared.shape[2] == 1:
-        weighted = jnp.sum(weighted, axis=2, keepdims=True)
-    return shared.reshape(-1, shared.shape[-1]).T @ weighted.reshape(-1, weighted.shape[-1])
+def _contract(x: Float[Array, "q N da a"], y: Float[Array, "q N db b"], u: Float[Array, "N d"]) -> Float[Array, "a b"]:
+    """`Σ_{k,i,o} u[i,o] x[k,i,o,:] ⊗ y[k,i,o,:]`: the factor with outputs takes the weights, or else the narrower."""
+    weights = u[None, :, :, None]
+    if (x.shape[2], -x.shape[3]) > (y.shape[2], -y.shape[3]):
+        x = _weighted(weights, x, y)
+    else:
+        y = _weighted(weights, y, x)
+    return x.reshape(-1, x.shape[-1]).T @ y.reshape(-1, y.shape[-1])
+
+
+def _weighted(weights, x, facing):
+    """`x` times the weights, summed over outputs first where the other factor has none."""
+    x = weights * x
+    return jnp.sum(x, axis=2, keepdims=True) if facing.shape[2] == 1 else x
 
 
 def inner_flops(first: Factors, second: Factors, elementwise: bool = True) -> float:
@@ -170,7 +184,8 @@ def inner_flops(first: Factors, second: Factors, elementwise: bool = True) -> fl
         looked_up = first.picks is not None and first.picks.side == side
         products = points * x.shape[0] * y.shape[0] if looked_up else pairs  # look-ups multiply nothing
         total += 2.0 * products * x.shape[2] * y.shape[2] * x.shape[3]
-    return total + (ELEMENTWISE_FLOPS * pairs * first.outputs * second.outputs if elementwise else 0.0)
+    each = ELEMENTWISE_FLOPS[first.rows.dtype.itemsize] if elementwise else 0
+    return total + each * pairs * first.outputs * second.outputs
 
 
 def explicit_flops(first: Factors, second: Factors) -> float:

@@ -157,8 +157,8 @@ class PointSet(Region):
 
 def directions(unit: Float[Array, "N d"]) -> Float[Array, "N d"]:
     """Uniform directions from uniform points of the cube, by way of the normal distribution."""
-    tiny = jnp.finfo(unit.dtype).eps
-    normal = jax.scipy.special.ndtri(jnp.clip(unit, tiny, 1 - tiny)).astype(float)
+    largest = 1 - jnp.finfo(unit.dtype).eps
+    normal = jax.scipy.special.erfinv(jnp.clip(2 * unit - 1, -largest, largest)).astype(float)
     return normal / jnp.linalg.norm(normal, axis=1, keepdims=True)
 
 
