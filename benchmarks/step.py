@@ -1,10 +1,10 @@
 """Where the time of a step goes, for each problem.
 
-    python benchmarks/step.py [heat kovasznay …]
+    python benchmarks/step.py [heat kovasznay …] [--return-memory]
 
 Each part is compiled and timed on its own, the whole step beside it; parts are given as shares of the whole. `rest`
-is what the parts do not explain (fusion can make it negative). Default points, dense solver, two evaluations of the
-loss in the line search. `passes` is the step in evaluations of the residual, `gradients` in gradients of the loss by
+is what the parts do not explain (fusion can make it negative). Default points, dense solver; `search` is for as many
+evaluations of the loss as the step took, its first being that of an untrained network. `passes` is the step in evaluations of the residual, `gradients` in gradients of the loss by
 reverse mode, all on the same points.
 """
 
@@ -47,35 +47,43 @@ def measure(name):
     evaluate = eqx.filter_jit(lambda model, batch: jnp.sum(residual_vector(terms, model, batch) ** 2))
     optimizer = dngd.DualNaturalGradient(solver="dense")
     state = optimizer.init(model)
+    evaluations = int(optimizer.step(model, state, terms, batch)[2].evaluations)
+    evaluation = seconds(evaluate, model, batch)
     parts = {
         "sampling": seconds(sample, jax.random.key(1)),
         "linearise": seconds(linearise, model, batch),
         "kernel": seconds(gram, J),
         "velocity": seconds(solve, factorization, residual),
         "acceleration": seconds(accelerate, factorization, model, batch, v),
-        "search": 2 * seconds(evaluate, model, batch),
+        "search": evaluations * evaluation,
     }
     parts["factorise"] = max(0.0, seconds(factor, J) - parts["kernel"])
     gradient = seconds(eqx.filter_jit(eqx.filter_grad(evaluate)), model, batch)
     whole = seconds(lambda: optimizer.step(model, state, terms, batch)) + parts["sampling"]
     parts["rest"] = whole - sum(parts.values())
-    row = {"problem": name, "rows": J.shape[0], "parameters": J.shape[1], "step": whole}
-    row |= {"passes": 2 * whole / parts["search"], "gradients": whole / gradient}
+    row = {"problem": name, "rows": J.shape[0], "parameters": J.shape[1], "step": whole, "evaluations": evaluations}
+    row |= {"passes": whole / evaluation, "gradients": whole / gradient}
     return row | {part: parts[part] / whole for part in PARTS}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("problems", nargs="*", default=[name for name in CATALOGUE if name != "inverse"])
-    dngd.keep_freed_memory()  # as the command line does
+    parser.add_argument(
+        "--return-memory", action="store_true", help="leave freed memory to the system, as libraries do"
+    )
+    chosen = parser.parse_args()
+    if not chosen.return_memory:
+        dngd.keep_freed_memory()  # as the command line does
     print(
         f"{'problem':14s} {'m':>6s} {'n':>11s} {'step':>9s} {'passes':>7s} {'gradients':>10s} | "
         + " ".join(f"{part:>12s}" for part in PARTS)
     )
-    for name in parser.parse_args().problems:
+    for name in chosen.problems:
         with working_precision("float64"):
             row = measure(name)
-        keep("step", row, ("problem",))
+        if not chosen.return_memory:
+            keep("step", row, ("problem",))
         shares = " ".join(f"{row[part]:12.1%}" for part in PARTS)
         times = f"{row['step']:7.3f} s {row['passes']:7.1f} {row['gradients']:10.1f}"
         print(f"{name:14s} {row['rows']:6d} {row['parameters']:11,d} {times} | {shares}", flush=True)

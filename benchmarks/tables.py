@@ -171,6 +171,8 @@ TABLES = {
     "step": Table(
         "python benchmarks/step.py",
         {"problem": plain("problem"), "m": plain("rows"), "step": number("step", unit=" s")}
+        | {"in residuals": number("passes"), "in gradients": number("gradients")}
+        | {"lengths tried": plain("evaluations")}
         | {part: number(part, unit=" %", scale=1e2, digits=2) for part in STEP_PARTS},
         "step",
     ),

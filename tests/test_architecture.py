@@ -10,6 +10,7 @@ import dngd
 
 SOURCE = Path(dngd.__file__).parent
 ORDER = [
+    "memory",  # a module
     "derivative",
     "network",
     "problem",

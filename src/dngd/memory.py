@@ -11,13 +11,13 @@ def keep_freed_memory() -> bool:
     """Let the allocator keep arrays that were freed, for the next ones; whether it could be told so.
 
     By default glibc hands arrays of more than a few megabytes back to the system when they are freed, and gets them
-    anew, page by page and zeroed, a step later: in 10⁵ dimensions that is a quarter of a step. The price is that the
-    process holds on to the most it ever needed.
+    anew, page by page and zeroed, a step later. The price is that the process holds on to the most it ever needed.
+
+    The command line calls this; in a program of your own it is for you to call, since it holds for the whole process.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):  # not glibc
         return False
-    return all(mallopt(parameter, LARGEST) for parameter in (MMAP_THRESHOLD, TRIM_THRESHOLD)) and bool(
-        mallopt(ARENA_MAX, 1)
-    )
+    settings = {MMAP_THRESHOLD: LARGEST, TRIM_THRESHOLD: LARGEST, ARENA_MAX: 1}
+    return all(mallopt(parameter, value) for parameter, value in settings.items())

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int
 from dngd.linearize.one_hot import look_up
 
 # A product of Gram matrices reads, multiplies and sums q² numbers per entry of the kernel. Measured on two cores, one
-# of these costs as much as about this many flops of GEMM: 1.6 ns in both precisions, while GEMM is twice as fast in one.
+# of these costs as much as about this many flops of GEMM: 1.6 ns in both precisions (GEMM is faster in float32).
 ELEMENTWISE_FLOPS = {8: 140, 4: 280}  # by the bytes of a number
 
 # Likewise for writing an entry of the explicit rows: 3.5 ns up to q = 12, 5.3 ns for q = 24 (two cores, float64).

@@ -14,7 +14,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
-from scipy.stats import qmc
 
 from dngd.derivative.names import unknown
 from dngd.problem.domain import Masked
@@ -135,6 +134,8 @@ def _sobol(key, count, dimension):
 
 @functools.lru_cache(maxsize=32)
 def _sobol_base(count: int, dimension: int) -> np.ndarray:
+    from scipy.stats import qmc  # here, since it takes a third of the time that importing dngd does
+
     if dimension > qmc.Sobol.MAXDIM:
         raise ValueError(f"Sobol points exist in up to {qmc.Sobol.MAXDIM} dimensions, not {dimension}; use 'uniform'")
     # The power of two above, cut off: shorter prefixes of a Sobol sequence are still well spread.
