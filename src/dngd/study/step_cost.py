@@ -34,6 +34,7 @@ from dngd.linear_solve.pcg import PCG
 from dngd.linear_solve.solver import Solver
 from dngd.linearize.factored import FactoredJacobian
 from dngd.linearize.linearize import TILE_BYTES, linearization
+from dngd.memory import keep_freed_memory
 from dngd.network import MLP
 from dngd.optimize.line_search import FixedStep
 from dngd.optimize.optimizer import DualNaturalGradient
@@ -44,6 +45,7 @@ from dngd.problem.condition import Operator
 from dngd.problem.domain import Box
 from dngd.problem.problem import Problem
 from dngd.train.directory import atomic_write
+from dngd.train.signals import end_with_parent
 from dngd.train.trainer import working_precision
 
 DAMPING, FIXED_WORK_DAMPING = 1e-5, 1e-10
@@ -181,6 +183,8 @@ def cell_from(values: Mapping[str, Any]) -> Cell:
 
 
 def main() -> int:
+    end_with_parent()
+    keep_freed_memory()
     path, cell, limits = Path(sys.argv[1]), cell_from(json.loads(sys.argv[2])), Limits(**json.loads(sys.argv[3]))
     try:
         row = measure(cell, limits)

@@ -3,13 +3,17 @@
 import json
 import sys
 
+from dngd.memory import keep_freed_memory
 from dngd.train.config import Config
 from dngd.train.directory import RunDirectory
 from dngd.train.locate import find_problem
+from dngd.train.signals import end_with_parent
 from dngd.train.trainer import train
 
 
 def main() -> int:
+    end_with_parent()
+    keep_freed_memory()
     path, settings = sys.argv[1], json.loads(sys.argv[2])
     name = settings.pop("problem")
     problem = find_problem(name)
