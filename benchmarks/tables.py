@@ -18,6 +18,7 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 RESULTS = ROOT / "benchmarks" / "results"
 BLOCK = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
+LARGEST_ITERATIONS = 500  # of conjugate gradients in benchmarks/pcg.py
 STEP_PARTS = ("sampling", "linearise", "kernel", "factorise", "velocity", "acceleration", "search", "rest")
 
 Row = dict[str, Any]
@@ -54,6 +55,11 @@ class Table:
 def plain(key: str) -> Callable[[Row], str]:
     """A whole number or a word."""
     return lambda row: f"{row[key]:,}" if isinstance(row[key], int) else str(row[key])
+
+
+def iterations(key: str) -> Callable[[Row], str]:
+    """Of a solve, with the residual it left if it was cut short."""
+    return lambda row: f"{row[key]}" + (f" ({row[key + '_residual']:.0e})" if row[key] >= LARGEST_ITERATIONS else "")
 
 
 def number(*keys: str, unit: str = "", digits: int = 3, scale: float = 1.0) -> Callable[[Row], str]:
@@ -167,6 +173,19 @@ TABLES = {
         },
         "pcg",
         "crossover",
+    ),
+    "pcg_landmarks": Table(
+        "python benchmarks/pcg.py landmarks",
+        {
+            "problem": plain("problem"),
+            "after steps": plain("step"),
+            "m": plain("rows"),
+            "landmarks": plain("rank"),
+            "iterations, uniform": iterations("uniform"),
+            "iterations, pivoted": iterations("pivoted"),
+        },
+        "pcg",
+        "landmarks",
     ),
     "step": Table(
         "python benchmarks/step.py",

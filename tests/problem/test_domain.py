@@ -24,6 +24,23 @@ def test_points_fill_the_box_evenly(method):
     assert np.allclose(points.std(axis=0), (high - low) / 12**0.5, rtol=0.05)
 
 
+@pytest.mark.parametrize("x64", [True, False])
+def test_uniform_points_in_many_dimensions(x64):
+    """Drawn another way there: single precision, two numbers from one word, in a loop over points."""
+    with jax.enable_x64(x64):
+        points = np.asarray(METHODS["uniform"](KEY, 23, 10_001), np.float64)  # odd, and no multiple of the loop's batch
+    numbers = points.size
+    assert points.shape == (23, 10_001)
+    assert points.min() >= 0
+    assert points.max() < 1
+    for power in (1, 2, 3, 4):
+        spread = (1 / (2 * power + 1) - 1 / (power + 1) ** 2) ** 0.5
+        assert abs(np.mean(points**power) - 1 / (power + 1)) < 5 * spread / numbers**0.5
+    for one, other in ((points[:, :-1], points[:, 1:]), (points[:-1], points[1:])):  # neighbours, and the next point
+        assert abs(np.corrcoef(one.ravel(), other.ravel())[0, 1]) < 5 / numbers**0.5
+    assert len(np.unique(points)) > 0.99 * numbers
+
+
 def test_latin_hypercube_has_one_point_in_every_slice():
     points = Sampling("latin_hypercube").points(KEY, Box(x=(0, 1), y=(0, 1)), 64)
     for column in points.T:

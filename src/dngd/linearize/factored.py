@@ -1,4 +1,4 @@
-"""The factored Jacobian: linearise once, then only matrix products ."""
+"""The factored Jacobian: linearise once, then only matrix products."""
 
 import math
 
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, PyTree
 
-from dngd.linearize.factors import Factors, Picks, explicit_flops, inner_flops, writing_flops
+from dngd.linearize.factors import INNER, Factors, Picks, explicit_flops, inner_flops, writing_flops
 from dngd.linearize.jacobian import Jacobian, Space
 from dngd.linearize.tiles import Tiles, add_block, add_outer, for_each_pair, gram_of_columns, mirror
 
@@ -285,8 +285,8 @@ class FactoredJacobian(Jacobian):
         """Add the Gram products of factored leaves between two sets of rows, tile by tile."""
         pairs = [(first.factors[position], second.factors[position]) for position in leaves]
         shared = [(x, y) for x, y in pairs if x is not None and y is not None]
-        for inner, kind in INNER.items():  # dense products and look-ups apart: the more products, the smaller the tiles
-            parts = [tuple(map(getattr, pair, kind)) for pair in shared]
+        for inner, kinds in INNER.items():  # apart: the more products, the smaller the tiles
+            parts = [tuple(map(getattr, pair, kinds)) for pair in shared]
             parts = [(x, y) for x, y in parts if x is not None and y is not None]
             if parts:
                 shapes = first.plain.shape[:2], second.plain.shape[:2]
@@ -352,15 +352,6 @@ def _gathered(panels: list[Array], largest: int) -> list[list[Array]]:
             size = panel.nbytes
         groups[-1].append(panel)
     return groups
-
-
-INNER = {
-    Factors.inner_dense: ("dense", "dense"),
-    Factors.inner_picks: ("dense", "picks"),
-    (lambda picks, factors: factors.inner_picks(picks).transpose(2, 3, 0, 1)): ("picks", "dense"),
-    Picks.inner: ("picks", "picks"),
-}
-"""A kernel tile between two leaves' factors, in parts."""
 
 
 def _where_axis_1(condition: Array, x: Array) -> Array:

@@ -89,14 +89,8 @@ class Factors(eqx.Module):
 
     def inner(self, other: "Factors") -> Float[Array, "N d M e"]:
         """Kernel tile `Σ_kk' (rows rowsᵀ) ∘ (columns columnsᵀ)`."""
-        total = self.inner_dense(other)
-        if other.picks is not None:
-            total = total + self.inner_picks(other.picks)
-        if self.picks is not None:
-            total = total + other.inner_picks(self.picks).transpose(2, 3, 0, 1)
-        if self.picks is not None and other.picks is not None:
-            total = total + self.picks.inner(other.picks)
-        return total
+        pairs = ((inner, *map(getattr, (self, other), kinds)) for inner, kinds in INNER.items())
+        return sum(inner(x, y) for inner, x, y in pairs if x is not None and y is not None)
 
     def inner_dense(self, other: "Factors") -> Float[Array, "N d M e"]:
         """The dense products against each other."""
@@ -150,6 +144,15 @@ class Factors(eqx.Module):
         """`‖∂r_{i,o}/∂W‖²`, the diagonal of the kernel."""
         single = jax.tree.map(lambda x: x[:, :, None], self)  # (q, N, 1, …): every point a tile of its own
         return jax.vmap(lambda point: jnp.diagonal(point.inner(point)[0, :, 0, :]), in_axes=1)(single)
+
+
+INNER = {
+    Factors.inner_dense: ("dense", "dense"),
+    Factors.inner_picks: ("dense", "picks"),
+    (lambda picks, factors: factors.inner_picks(picks).transpose(2, 3, 0, 1)): ("picks", "dense"),
+    Picks.inner: ("picks", "picks"),
+}
+"""The parts of a kernel tile, by what they take of one leaf's factors and of the other's."""
 
 
 def gram(x: Float[Array, "q N d a"], y: Float[Array, "p M e a"]) -> Float[Array, "q N d p M e"]:

@@ -1,6 +1,5 @@
 """Kernels in tiles: each unordered pair of tiles once, in place, then mirrored."""
 
-import itertools
 from dataclasses import dataclass
 
 import jax.numpy as jnp
@@ -106,13 +105,7 @@ def mirror(kernel: Float[Array, "m m"]) -> Float[Array, "m m"]:
     return for_each_pair(tiles, tiles, True, body, kernel)
 
 
-def gram_of_columns(matrix: Float[Array, "m n"], blocks: int = 4) -> Float[Array, "n n"]:
-    """`matrixᵀ matrix` from the blocks on and above the diagonal, mirrored."""
+def gram_of_columns(matrix: Float[Array, "m n"]) -> Float[Array, "n n"]:
+    """`matrixᵀ matrix`, half of it computed."""
     n = matrix.shape[1]
-    bounds = sorted({round(n * i / blocks) for i in range(blocks + 1)})
-    strips = []
-    for low, high in itertools.pairwise(bounds):
-        strip = matrix[:, low:high].T @ matrix[:, low:]
-        strips.append(jnp.pad(strip, ((0, 0), (low, 0))))
-    upper = jnp.concatenate(strips)
-    return jnp.triu(upper) + jnp.triu(upper, 1).T
+    return mirror(add_outer(jnp.zeros((n, n), matrix.dtype), matrix.T))
