@@ -276,7 +276,7 @@ class FactoredJacobian(Jacobian):
             if tiles.count == 1:
                 whole.append(panel(0))
             else:
-                target = lax.fori_loop(0, tiles.count, lambda i, t, panel=panel: add(t, panel(i)), target)
+                target = _pipelined(add, panel, tiles.count, target)
         for panels in _gathered(whole, 8 * self.tile_bytes):
             target = add(target, jnp.concatenate(panels, axis=1))
         return target
@@ -340,6 +340,17 @@ def tile(part: Factors | Picks, start, tiles: Tiles) -> Factors | Picks:
     if tiles.count == 1:
         return part
     return jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, tiles.size, axis=1), part)
+
+
+def _pipelined(add, panel, count: int, target):
+    """`target = add(target, panel(i))` for all i. A panel is carried from one pass to the next: made where it is used,
+    the compiler would make its rows again for every product that reads them."""
+
+    def body(i, carried):
+        target, ready = carried
+        return add(target, ready), panel(jnp.minimum(i + 1, count - 1))
+
+    return lax.fori_loop(0, count, body, (target, panel(0)))[0]
 
 
 def _gathered(panels: list[Array], largest: int) -> list[list[Array]]:

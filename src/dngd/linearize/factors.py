@@ -122,9 +122,9 @@ class Factors(eqx.Module):
 
     def matvec(self, v: Float[Array, "a b"]) -> Float[Array, "N d"]:
         if self.rows.shape[2] <= self.columns.shape[2]:
-            total = jnp.sum((self.rows @ v) * self.columns, axis=(0, 3))
+            total = _summed((self.rows @ v) * self.columns)
         else:
-            total = jnp.sum((self.columns @ v.T) * self.rows, axis=(0, 3))
+            total = _summed((self.columns @ v.T) * self.rows)
         if self.picks is not None:
             found = look_up(v if self.picks.side == "rows" else v.T, self.picks.index, 0)  # (p,N,c)
             total = total + jnp.einsum("kic,kioc->io", found, self.picks.other)
@@ -173,8 +173,21 @@ def _contract(x: Float[Array, "q N da a"], y: Float[Array, "q N db b"], u: Float
 
 def _weighted(weights, x, facing):
     """`x` times the weights, summed over outputs first where the other factor has none."""
-    x = weights * x
-    return jnp.sum(x, axis=2, keepdims=True) if facing.shape[2] == 1 else x
+    outputs = max(weights.shape[2], x.shape[2])
+    if facing.shape[2] > 1 or outputs == 1:
+        return weights * x
+    if outputs > LARGEST_UNROLLED:
+        return jnp.sum(weights * x, axis=2, keepdims=True)
+    # Term by term, which takes half the time of a reduction.
+    each = (jnp.unstack(jnp.broadcast_to(y, (*y.shape[:2], outputs, y.shape[3])), axis=2) for y in (weights, x))
+    return sum(weight * y for weight, y in zip(*each, strict=True))[:, :, None]
+
+
+def _summed(x: Float[Array, "q N d c"]) -> Float[Array, "N d"]:
+    """The sum over products and entries: term by term and by a matrix product, where that beats a reduction."""
+    if x.shape[0] > LARGEST_UNROLLED:
+        return jnp.sum(x, axis=(0, 3))
+    return sum(x, jnp.zeros(x.shape[1:], x.dtype)) @ jnp.ones(x.shape[3], x.dtype)
 
 
 def inner_flops(first: Factors, second: Factors, elementwise: bool = True) -> float:
