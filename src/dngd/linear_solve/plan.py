@@ -24,17 +24,17 @@ SOLVERS: dict[str, type[Solver]] = {"dense": DenseDual, "primal": DensePrimal, "
 # A flop of Cholesky takes as long as two of GEMM (two cores, float64, size 2000; benchmarks/gram.py).
 CHOLESKY_FLOP = 2.0
 
-# The rest is from `benchmarks/pcg.py crossover` (two cores shared with other work; cavity, λ = 1e-5, step 40). There
-# about 400 landmarks and five iterations sufficed whatever m was, and conjugate gradients overtook the dense solver
-# between 1,000 and 2,000 rows. That number of landmarks grows as training goes on and λ falls, and the dense solver
-# cannot fail to converge: the estimate therefore takes all of the rank for needed, and more iterations than were
+# The rest is from `benchmarks/pcg.py` (two cores; λ = 1e-5, networks after 40 steps; the table is in docs/benchmarks.md).
+# There about 400 landmarks and five iterations sufficed whatever m was, and conjugate gradients overtook the dense
+# solver between 1,000 and 2,000 rows. That number of landmarks grows as training goes on and λ falls, and the dense
+# solver cannot fail to converge: the estimate therefore takes all of the rank for needed, and more iterations than were
 # seen, which puts the cross-over at about 6,000 rows (cavity) to 8,000 (Allen-Cahn).
 
 PRODUCT_FLOP = 3.0
-"""A flop of `J Jᵀ u` in units of the dense solver's, at 8,000 and 12,000 rows: its products are narrow."""
+"""A flop of `J Jᵀ u` in units of the dense solver's, at 34,000 rows (its `cavity`): its products are narrow."""
 
 PRECONDITIONER_FLOP = 12.0
-"""Likewise of the preconditioner, which reads its factor from memory for two flops a number (its `cavity`)."""
+"""Likewise of the preconditioner, which reads its factor from memory for two flops a number (likewise)."""
 
 TYPICAL_ITERATIONS = 50
 """Of conjugate gradients; four to twenty were seen where the rank sufficed, 150 to 200 where it did not."""
