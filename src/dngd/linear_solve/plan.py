@@ -24,7 +24,7 @@ SOLVERS: dict[str, type[Solver]] = {"dense": DenseDual, "primal": DensePrimal, "
 # A flop of Cholesky takes as long as two of GEMM (two cores, float64, size 2000; benchmarks/gram.py).
 CHOLESKY_FLOP = 2.0
 
-# The rest is from `benchmarks/pcg.py` (two cores; λ = 1e-5, networks after 40 steps; the table is in docs/benchmarks.md).
+# The rest is from `benchmarks/pcg.py` (two cores; λ = 1e-5, networks after 40 steps; see docs/benchmarks.md).
 # There about 400 landmarks and five iterations sufficed whatever m was, and conjugate gradients overtook the dense
 # solver between 1,000 and 2,000 rows. That number of landmarks grows as training goes on and λ falls, and the dense
 # solver cannot fail to converge: the estimate therefore takes all of the rank for needed, and more iterations than were
