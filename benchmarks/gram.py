@@ -8,7 +8,7 @@ Columns: `linearise`, seconds for r and the factors; `kernel`, seconds for K fro
 time divided by ours: `J·Jᵀ given` (J already computed) over kernel; `J, J·Jᵀ` (computed and multiplied) over
 linearise + kernel; `Cholesky` (LAPACK, same m) over kernel. `peak` is the time over (flops needed ÷ GEMM peak),
 where the flops needed are the matrix products of the form chosen, each unordered pair of points once, and the
-GEMM peak (last column) is that of a 2000 × 2000 product measured beside.
+GEMM peak (last column) is that of a 2000 × 2000 product measured beside. Freed memory is kept, as by the command line.
 """
 
 import argparse

@@ -4,8 +4,8 @@
 
 Each part is compiled and timed on its own, the whole step beside it; parts are given as shares of the whole. `rest`
 is what the parts do not explain (fusion can make it negative). Default points, dense solver; `search` is for as many
-evaluations of the loss as the step (the first of a run) took. `passes` is the step in
-evaluations of the residual, `gradients` in gradients of the loss by reverse mode, all on the same points.
+evaluations of the loss as the step (the first of a run) took. `passes` is the step in evaluations of the residual,
+`gradients` in gradients of the loss by reverse mode, all on the same points.
 """
 
 import argparse

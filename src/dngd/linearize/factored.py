@@ -305,7 +305,7 @@ class FactoredJacobian(Jacobian):
         def body(i, j, target):
             block = 0.0
             for x, y in parts:
-                block = block + inner(tile(x, row_starts[i], rows), tile(y, column_starts[j], columns))
+                block = block + inner(_tile(x, row_starts[i], rows), _tile(y, column_starts[j], columns))
             block = jnp.where(row_fresh[i][:, None, None, None] & column_fresh[j][:, None], block, 0.0)
             block = block.reshape(rows.size * d, columns.size * e)
             return add_block(target, block, corner[0] + row_starts[i] * d, corner[1] + column_starts[j] * e)
@@ -335,7 +335,7 @@ class FactoredJacobian(Jacobian):
         return TermFactors(tuple(factors), jnp.zeros((indices.shape[0], 1, 0), self.space.dtype))
 
 
-def tile(part: Factors | Picks, start, tiles: Tiles) -> Factors | Picks:
+def _tile(part: Factors | Picks, start, tiles: Tiles) -> Factors | Picks:
     """The points of one tile."""
     if tiles.count == 1:
         return part
@@ -355,12 +355,10 @@ def _pipelined(add, panel, count: int, target):
 
 def _gathered(panels: list[Array], largest: int) -> list[list[Array]]:
     """Panels in groups of at most `largest` bytes (or of one)."""
-    groups, size = [], largest
+    groups: list[list[Array]] = []
     for panel in panels:
-        size += panel.nbytes
-        if size > largest:
+        if not groups or sum(held.nbytes for held in groups[-1]) + panel.nbytes > largest:
             groups.append([])
-            size = panel.nbytes
         groups[-1].append(panel)
     return groups
 

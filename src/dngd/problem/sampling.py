@@ -134,7 +134,7 @@ def _sobol(key, count, dimension):
 
 @functools.lru_cache(maxsize=32)
 def _sobol_base(count: int, dimension: int) -> np.ndarray:
-    from scipy.stats import qmc  # here, since it takes a third of the time that importing dngd does
+    from scipy.stats import qmc  # here: it would be a third of the time of `import dngd`
 
     if dimension > qmc.Sobol.MAXDIM:
         raise ValueError(f"Sobol points exist in up to {qmc.Sobol.MAXDIM} dimensions, not {dimension}; use 'uniform'")
