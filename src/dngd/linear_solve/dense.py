@@ -2,11 +2,16 @@
 
 from typing import ClassVar
 
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from dngd.linear_solve.cholesky import Cholesky
 from dngd.linear_solve.solver import Factorization, Solution, Solver, damped_cholesky, exact
 from dngd.linearize.jacobian import Jacobian
+
+CLEAR = 1e-8
+"""`‖Jᵀb‖² / ‖J‖²‖b‖²` above which half of the digits of the square are left."""
 
 
 class DenseDual(Solver):
@@ -14,7 +19,7 @@ class DenseDual(Solver):
 
     The paper recovers the step as `(b-side) −(Jᵀy + g)/λ`, which subtracts nearly equal vectors and
     divides by a tiny λ; this form has no such cancellation. Nor is the image taken as `b − λα`, which is the same
-    in exact arithmetic but loses digits where b lies mostly outside the range of J.
+    in exact arithmetic but loses digits where b lies mostly outside the range of J; it is `K α`.
     """
 
     name: ClassVar[str] = "dense"
@@ -22,17 +27,26 @@ class DenseDual(Solver):
     def factor(
         self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""], memory: PyTree = None
     ) -> "DenseDualFactorization":
-        factor, damping, succeeded = damped_cholesky(jacobian.gram(), damping)
-        return DenseDualFactorization(jacobian, factor, damping, succeeded)
+        kernel = jacobian.gram()
+        factor, damping, succeeded = damped_cholesky(kernel, damping)
+        return DenseDualFactorization(jacobian, kernel, factor, damping, succeeded)
 
 
 class DenseDualFactorization(Factorization):
     jacobian: Jacobian
+    kernel: Float[Array, "m m"]
     cholesky: Cholesky
     damping: Float[Array, ""]
     succeeded: Bool[Array, ""]
 
     def solve(self, b: Float[Array, " m"], memory: PyTree = None) -> Solution:
         dual = self.cholesky.solve(b)
-        x = self.jacobian.rmatvec(dual)
-        return exact(x, self.jacobian.matvec(x))
+        return exact(self.jacobian.rmatvec(dual), self.kernel @ dual)
+
+    def adjoint_norm(self, b):
+        # From the kernel, unless it is so small that squares lose it.
+        square = b @ (self.kernel @ b)
+        clear = square > CLEAR * jnp.trace(self.kernel) * (b @ b)  # False for NaN
+        return jax.lax.cond(
+            clear, lambda: jnp.sqrt(square), lambda: super(DenseDualFactorization, self).adjoint_norm(b)
+        )

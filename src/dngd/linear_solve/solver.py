@@ -18,6 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from dngd.linear_solve.cholesky import Cholesky, cholesky
 from dngd.linearize.jacobian import Jacobian
+from dngd.linearize.pytree import norm
 
 ATTEMPTS = 8
 """Factorisations tried before giving up; each raises λ a hundredfold, so from ε to beyond ‖K‖."""
@@ -40,12 +41,17 @@ class Solution(eqx.Module):
 class Factorization(eqx.Module):
     """What `factor` made: the damping it holds for, and whether it succeeded at all."""
 
+    jacobian: eqx.AbstractVar[Jacobian]
     damping: eqx.AbstractVar[Float[Array, ""]]
     succeeded: eqx.AbstractVar[Bool[Array, ""]]
 
     @abc.abstractmethod
     def solve(self, b: Float[Array, " m"], memory: PyTree = None) -> Solution:
         """Minimise `½‖J x − b‖² + ½ λ‖x‖²`. `memory` is that of the solve before with this factorisation, if any."""
+
+    def adjoint_norm(self, b: Float[Array, " m"]) -> Float[Array, ""]:
+        """`‖Jᵀ b‖`."""
+        return norm(self.jacobian.rmatvec(b))
 
 
 class Solver(eqx.Module):

@@ -18,6 +18,9 @@ class MLP(eqx.Module):
     - `key`: draws the weights.
     - `activation`: any function of one number.
     - `scale`: multiplies the initial weights.
+    - `input_scale`: the first layer is `σ(s W_1 x + b_1)` with this `s`, and starts with weights that much smaller. The
+      functions are the same, also the first one, but a step of given length moves what is linear in `x` by `s`
+      times as much: for inputs whose entries are far from size one, take one over their size.
 
     **Example:** `MLP((2, 50, 50, 50, 50, 3), key=jax.random.key(0))` has 7,953 parameters.
 
@@ -28,6 +31,7 @@ class MLP(eqx.Module):
     weights: list[Float[Array, "out in"]]
     biases: list[Float[Array, " out"]]
     activation: Callable = eqx.field(static=True)
+    input_scale: float = eqx.field(static=True)
 
     def __init__(
         self,
@@ -36,6 +40,7 @@ class MLP(eqx.Module):
         key: PRNGKeyArray,
         activation: Callable = jnp.tanh,
         scale: float = 1.0,
+        input_scale: float = 1.0,
     ):
         if len(sizes) < 2 or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
             raise ValueError(
@@ -43,18 +48,28 @@ class MLP(eqx.Module):
             )
         if not callable(activation):
             raise TypeError(f"activation={activation!r} is not a function; pass one such as jnp.tanh")
-        if not 0 < scale < float("inf"):
-            raise ValueError(f"scale={scale!r} must be positive: it multiplies the initial weights")
+        for name, value in {"scale": scale, "input_scale": input_scale}.items():
+            if not 0 < value < float("inf"):
+                raise ValueError(f"{name}={value!r} must be positive: it multiplies weights")
         draw = jax.nn.initializers.glorot_normal(in_axis=-1, out_axis=-2)
         keys = jax.random.split(key, len(sizes) - 1)
         self.weights = [
             scale * draw(key, (after, before), float)
             for key, (before, after) in zip(keys, pairwise(sizes), strict=True)
         ]
+        self.weights[0] = self.weights[0] / input_scale
         self.biases = [jnp.zeros(size) for size in sizes[1:]]
         self.activation = activation
+        self.input_scale = float(input_scale)
 
     def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = self.activation(weight @ x + bias)
-        return self.weights[-1] @ x + self.biases[-1]
+        *hidden, (last, offset) = zip(self.weights, self.biases, strict=True)
+        scale = self.input_scale
+        for weight, bias in hidden:
+            x = self.activation(_scaled(scale, weight @ x) + bias)
+            scale = 1.0
+        return _scaled(scale, last @ x) + offset
+
+
+def _scaled(scale: float, x: Array) -> Array:
+    return x if scale == 1 else scale * x

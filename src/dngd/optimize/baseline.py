@@ -16,11 +16,11 @@ from jax import lax
 from jaxtyping import Array, Float, Int, PyTree, UInt32
 
 from dngd.linearize.check import as_arrays, with_array_weights
+from dngd.linearize.pytree import norm, select
 from dngd.linearize.residual import residual_vector, term_losses
 from dngd.optimize.checked import check_once
 from dngd.optimize.optimizer import Info
 from dngd.optimize.outcome import Outcome
-from dngd.optimize.pytree import norm, select
 from dngd.problem.term import Term
 
 

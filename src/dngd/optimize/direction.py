@@ -20,8 +20,8 @@ from jaxtyping import Array, Float, PyTree
 
 from dngd.linear_solve.solver import Factorization, Solution
 from dngd.linearize.jacobian import Jacobian
+from dngd.linearize.pytree import norm
 from dngd.linearize.residual import residual_vector
-from dngd.optimize.pytree import norm
 from dngd.problem.term import Term
 
 LARGEST_RATIO = 0.5

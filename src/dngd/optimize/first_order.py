@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import PyTree
 
+from dngd.linearize.pytree import select
 from dngd.optimize.baseline import Baseline, Here, Move
 from dngd.optimize.number import Number, at_step, check_count, check_number
 from dngd.optimize.outcome import Outcome
-from dngd.optimize.pytree import select
 from dngd.optimize.soap import scale_by_soap
 
 

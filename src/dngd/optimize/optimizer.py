@@ -14,6 +14,7 @@ from dngd.linear_solve.solver import Solver
 from dngd.linearize.check import as_arrays, check_inputs, with_array_weights
 from dngd.linearize.jacobian import Jacobian
 from dngd.linearize.linearize import TILE_BYTES, check_bytes, linearization
+from dngd.linearize.pytree import norm, select
 from dngd.linearize.residual import residual_vector, term_losses
 from dngd.optimize.checked import check_once
 from dngd.optimize.damping import ConstantDamping, Damping, GainRatioDamping
@@ -21,7 +22,6 @@ from dngd.optimize.direction import acceleration, velocity
 from dngd.optimize.line_search import BacktrackingSearch, Choice, LineSearch
 from dngd.optimize.number import Number, at_step, check_number
 from dngd.optimize.outcome import Outcome
-from dngd.optimize.pytree import norm, select
 from dngd.problem.term import Term
 
 
@@ -177,12 +177,12 @@ def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, b
     dynamic, static = eqx.partition(params, eqx.is_inexact_array)
     residual, jacobian = linearization(terms, params, batch, form, optimizer.tile_bytes)
     loss = 0.5 * jnp.sum(residual**2)
-    gradient_norm = norm(jacobian.rmatvec(residual))
     rule = optimizer.damping
     requested = rule.value(state.damping, loss, state.step)
 
     key = jax.random.fold_in(jax.random.key(optimizer.seed), state.step)
     factorization = solver.factor(jacobian, requested, key, state.solver)
+    gradient_norm = factorization.adjoint_norm(residual)
     momentum = at_step(optimizer.momentum, state.step, loss.dtype) if optimizer._has_momentum else None
     solution = velocity(factorization, jacobian, residual, momentum, state.momentum)
     v, image = solution.x, solution.image

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray, PyTree
@@ -57,6 +58,10 @@ class Condition(eqx.Module):
     @abc.abstractmethod
     def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> PyTree:
         """`count` points."""
+
+    def draw_in_turn(self, key: PRNGKeyArray, number: int | Array, domain: Domain, count: int) -> PyTree:
+        """`count` points for draw `number`, for conditions whose draws know of each other; `key` is that of all."""
+        return self.draw(jax.random.fold_in(key, number), domain, count)
 
     @abc.abstractmethod
     def residual(self, setting: Setting) -> Residual:

@@ -139,9 +139,9 @@ class Problem:
         """`count` points of one condition; the same for steps of the same draw."""
         condition = self.conditions[name]
         place = list(self.conditions).index(name)
-        drawn = jax.random.fold_in(jax.random.fold_in(key, place), condition.sampling.draw_number(step))
+        number = condition.sampling.draw_number(step)
         try:
-            return condition.draw(drawn, self.domain, count)
+            return condition.draw_in_turn(jax.random.fold_in(key, place), number, self.domain, count)
         except ValueError as error:
             raise ValueError(f"condition {name!r}: {error}") from error
 

@@ -5,13 +5,14 @@ over pairs: `Δ[(1 − ‖x‖²) g] = (1 − ‖x‖²) Δg − 4 x·∇g − 2
 """
 
 import functools
+import math
 from collections.abc import Callable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from dngd.derivative import sample_indices, stochastic_ball_laplacian
 from dngd.network import MLP, VanishOnSphere
@@ -19,12 +20,17 @@ from dngd.problem.accuracy import Reference
 from dngd.problem.catalogue.two_body import PAIRS, SMALL
 from dngd.problem.condition import Condition
 from dngd.problem.domain import Ball
+from dngd.problem.orthogonal import orthogonal_directions
 from dngd.problem.preset import Preset, paper_preset
 from dngd.problem.problem import Problem
 from dngd.problem.sampling import Sampling
 
 DIMENSION = 100_000
+OUTPUT_SCALE = 10.0
+"""Of the last layer's initial weights: hidden values then stay small, where the activation is nearly linear."""
 COEFFICIENT_SEED = 0  # of the problem, not of a run
+SMALLEST_RADIUS = 0.2
+"""Of training points: what is left of other errors counts one over the radius where the slope along x is learned."""
 
 
 @functools.cache
@@ -71,7 +77,11 @@ def _by_size(value: Callable, x: Array, two_body: str) -> Array:
 
 
 class StochasticPoisson(Condition):
-    """`−Δu = f` with a Laplacian estimated along `indices` random coordinates of each point."""
+    """`−Δu = f` with a Laplacian estimated along `indices` random coordinates of each point.
+
+    Points lie along the directions of one random orthonormal basis after the other: what is linear in 10⁵ coordinates
+    takes 10⁵ such points, but ten times as many independent ones.
+    """
 
     two_body: str = eqx.field(static=True)
     points: int = eqx.field(static=True, default=100)
@@ -80,8 +90,12 @@ class StochasticPoisson(Condition):
     sampling: Sampling = Sampling()
 
     def draw(self, key, domain, count):
-        place, choice = jax.random.split(key)
-        x = self.sampling.points(place, domain, count)
+        return self.draw_in_turn(key, 0, domain, count)
+
+    def draw_in_turn(self, key, number, domain, count):
+        away, choice = jax.random.split(jax.random.fold_in(key, number))
+        radius = jax.random.uniform(away, (count, 1), minval=SMALLEST_RADIUS * domain.radius, maxval=domain.radius)
+        x = radius * orthogonal_directions(key, number, count, domain.dimension)
         chosen = jax.vmap(lambda key: sample_indices(key, domain.dimension, self.indices))(
             jax.random.split(choice, count)
         )
@@ -96,6 +110,22 @@ def _residual(model, point):
     # The network is (1 − ‖x‖²)φ; only Δφ is estimated.
     laplacian = stochastic_ball_laplacian(model.network.network, point["x"], point["indices"])
     return -laplacian - point["source"]
+
+
+def _network(dimension: int, two_body: str, key: PRNGKeyArray) -> VanishOnSphere:
+    """The paper's network in units of the problem: coordinates of size `1/√d`, and a solution of size `f / 2d`, where
+    the output starts.
+
+    Otherwise the first steps find the constant, two orders above one, in hidden biases as well, which
+    saturates the neurons; and later ones find the mean of a batch in the constant instead of in the coordinates.
+    """
+    mlp = MLP((dimension, 128, 128, 128, 128, 1), key=key, input_scale=math.sqrt(dimension))
+    start = source(jnp.zeros(dimension), two_body) / (2 * dimension)
+    return VanishOnSphere(
+        eqx.tree_at(
+            lambda mlp: (mlp.weights[-1], mlp.biases[-1]), mlp, (OUTPUT_SCALE * mlp.weights[-1], jnp.reshape(start, 1))
+        )
+    )
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -116,7 +146,7 @@ def poisson100k(dimension: int = DIMENSION, two_body: str = "paper") -> Problem:
         description=f"Poisson's equation in {dimension:,} dimensions",
         domain=Ball(dimension, radial=True),
         conditions={"interior": StochasticPoisson(two_body)},
-        network=lambda key: VanishOnSphere(MLP((dimension, 128, 128, 128, 128, 1), key=key)),
+        network=functools.partial(_network, dimension, two_body),
         reference=Reference(functools.partial(_exact, two_body), batched=True, points=20_000, quick=500),
         presets={
             # A point determines one of 10⁵ unknowns whatever the others are: nothing to gain from momentum,
