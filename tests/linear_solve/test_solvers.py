@@ -129,3 +129,15 @@ def test_planner_takes_conjugate_gradients_for_large_batches_even_where_the_kern
     assert flops[1]["pcg"] < 0.5 * flops[1]["dense"]
     for plan, predicted in zip(plans, flops, strict=True):
         assert plan.solver == min(predicted, key=predicted.get)
+
+
+@pytest.mark.parametrize("name", sorted(TIGHT))
+def test_norm_of_the_gradient_keeps_its_digits_where_it_nearly_vanishes(name):
+    _, J, matrix = linearized((150, 60))  # more rows than parameters, hence directions without a gradient
+    outside = np.linalg.svd(matrix)[0][:, -1]
+    inside = np.linalg.svd(matrix)[0][:, 0]
+    factorization = TIGHT[name].factor(J, jnp.asarray(1.0), KEY)
+    for share in (1.0, 1e-3, 1e-6, 1e-9):
+        b = outside + share * inside
+        expected = np.linalg.norm(matrix.T @ b)
+        assert float(factorization.adjoint_norm(jnp.asarray(b))) == pytest.approx(expected, rel=1e-5)

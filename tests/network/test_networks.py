@@ -20,6 +20,8 @@ def core(size):
 
 CASES = {
     "mlp": lambda: core(2),
+    "scaled": lambda: MLP((2, 8, 8, 1), key=KEY, input_scale=30.0),
+    "one layer": lambda: MLP((2, 1), key=KEY, input_scale=30.0),
     "swish": lambda: MLP((2, 8, 1), key=KEY, activation=jax.nn.swish),
     "periodic": lambda: PeriodicEmbedding(core(3), {1: 2.0}),
     "fourier": lambda: FourierFeatures(core(10), 2, 5, key=KEY),
@@ -49,6 +51,15 @@ def test_mlp_is_glorot_initialised():
     assert jnp.std(network.weights[0]) == pytest.approx((2 / 1000) ** 0.5, rel=0.01)
     assert all(jnp.all(bias == 0) for bias in network.biases)
     assert jnp.std(MLP((400, 600, 3), key=KEY, scale=2.0).weights[0]) == pytest.approx(2 * (2 / 1000) ** 0.5, rel=0.01)
+
+
+def test_scaled_inputs_change_the_parameters_but_not_the_function():
+    plain, scaled = MLP((2, 8, 1), key=KEY), MLP((2, 8, 1), key=KEY, input_scale=30.0)
+    x = jnp.array([0.3, -0.7])
+    assert jnp.allclose(plain(x), scaled(x), rtol=1e-14)
+    one, other = (jax.grad(lambda network: network(x)[0])(network) for network in (plain, scaled))
+    assert jnp.allclose(30 * one.weights[0], other.weights[0])
+    assert jnp.allclose(one.biases[0], other.biases[0])
 
 
 def test_periodic_embedding_is_periodic_with_all_derivatives():

@@ -31,11 +31,11 @@ def orthogonal_directions(
     """The directions of draw `number`: `count` members of a basis, the next ones in every draw.
 
     After `⌈dimension / count⌉` draws all have been used, and the next basis begins. All draws have the same `key`.
+    More directions than there are dimensions come again in turn.
     """
-    if count > dimension or dimension > LARGEST_DIMENSION:
+    if dimension > LARGEST_DIMENSION:
         raise ValueError(
-            f"{count} orthogonal directions in {dimension} dimensions cannot be drawn: at most {dimension} at once, "
-            f"in at most {LARGEST_DIMENSION:,} dimensions"
+            f"orthogonal directions are written down in up to {LARGEST_DIMENSION:,} dimensions, not {dimension:,}"
         )
     draws = math.ceil(dimension / count)
     sweep, place = number // draws, number % draws

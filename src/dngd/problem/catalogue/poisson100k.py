@@ -27,10 +27,10 @@ from dngd.problem.sampling import Sampling
 
 DIMENSION = 100_000
 OUTPUT_SCALE = 10.0
-"""Of the last layer's initial weights: hidden values then stay small, where the activation is nearly linear."""
+"""Of the last layer's initial weights: hidden values can then stay small, where the activation is nearly linear."""
+SMALLEST_RADIUS = 0.7
+"""Of training points: other errors at a point enter the slope along it divided by its radius."""
 COEFFICIENT_SEED = 0  # of the problem, not of a run
-SMALLEST_RADIUS = 0.2
-"""Of training points: what is left of other errors counts one over the radius where the slope along x is learned."""
 
 
 @functools.cache
@@ -136,8 +136,8 @@ def _exact(two_body, points):
 def poisson100k(dimension: int = DIMENSION, two_body: str = "paper") -> Problem:
     """`−Δu = f` in the unit ball, zero on its surface by construction.
 
-    `two_body="stde"` takes the solution of the work that introduced it. Points have a uniform direction
-    and a uniform radius, for training and for testing.
+    `two_body="stde"` takes the solution of the work that introduced it. Test points have a uniform direction and
+    a uniform radius; for those of training see `StochasticPoisson`.
     """
     if two_body not in PAIRS:
         raise ValueError(f"two_body={two_body!r} must be one of {', '.join(PAIRS)}")
@@ -149,8 +149,8 @@ def poisson100k(dimension: int = DIMENSION, two_body: str = "paper") -> Problem:
         network=functools.partial(_network, dimension, two_body),
         reference=Reference(functools.partial(_exact, two_body), batched=True, points=20_000, quick=500),
         presets={
-            # A point determines one of 10⁵ unknowns whatever the others are: nothing to gain from momentum,
-            # acceleration or more points a step.
+            # A point determines one of 10⁵ unknowns, and no point one that another has determined: nothing to gain from
+            # momentum, acceleration or more points a step.
             "default": Preset({"interior": 500}, method="dense", momentum=0.0, doublings=0),
             "paper": paper_preset({"interior": 100}, cap=1e3, line_search_points=5),
         },
