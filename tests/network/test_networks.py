@@ -9,7 +9,16 @@ from flax import nnx
 from oracles import check_products, jacobian
 
 from dngd import Term, linearize
-from dngd.network import MLP, Constrained, FourierFeatures, InitialValue, PeriodicEmbedding, VanishOnSphere, from_flax
+from dngd.network import (
+    MLP,
+    Constrained,
+    FourierFeatures,
+    InitialValue,
+    PeriodicEmbedding,
+    VanishOnSphere,
+    axis_aligned,
+    from_flax,
+)
 
 KEY = jax.random.key(0)
 
@@ -20,7 +29,7 @@ def core(size):
 
 CASES = {
     "mlp": lambda: core(2),
-    "scaled": lambda: MLP((2, 8, 8, 1), key=KEY, input_scale=30.0),
+    "scaled": lambda: axis_aligned(MLP((2, 8, 8, 1), key=KEY, input_scale=30.0), 0.0, 1.0, key=KEY),
     "one layer": lambda: MLP((2, 1), key=KEY, input_scale=30.0),
     "swish": lambda: MLP((2, 8, 1), key=KEY, activation=jax.nn.swish),
     "periodic": lambda: PeriodicEmbedding(core(3), {1: 2.0}),
@@ -60,6 +69,48 @@ def test_scaled_inputs_change_the_parameters_but_not_the_function():
     one, other = (jax.grad(lambda network: network(x)[0])(network) for network in (plain, scaled))
     assert jnp.allclose(30 * one.weights[0], other.weights[0])
     assert jnp.allclose(one.biases[0], other.biases[0])
+
+
+def test_output_scale_is_that_of_the_last_weights():
+    plain, scaled = MLP((2, 8, 1), key=KEY), MLP((2, 8, 1), key=KEY, output_scale=5.0)
+    x = jnp.array([0.3, -0.7])
+    assert jnp.allclose(5 * plain(x), scaled(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize("input_scale", [1.0, 30.0])
+def test_axis_aligned_neurons_see_one_coordinate_of_a_centred_box(input_scale):
+    low, high = jnp.array([0.0, -5.0, 10.0]), jnp.array([1.0, 5.0, 20.0])
+    plain = MLP((3, 1000, 1), key=KEY, input_scale=input_scale)
+    network = axis_aligned(plain, low, high, key=KEY, shared=[0], scale=2.0)
+    seen = network.weights[0] != 0
+    assert jnp.all(seen[:, 0])
+    assert jnp.all(jnp.sum(seen[:, 1:], axis=1) == 1)
+    assert jnp.sum(seen[:, 1]) == jnp.sum(seen[:, 2]) == 500
+
+    def before_activation(x):
+        return input_scale * network.weights[0] @ x + network.biases[0]
+
+    assert jnp.allclose(before_activation((low + high) / 2), 0.0, atol=1e-12)
+    glorot = (2 / 1003) ** 0.5
+    points = low + (high - low) * jax.random.uniform(KEY, (1000, 3))
+    assert jnp.std(jax.vmap(before_activation)(points)) == pytest.approx(2 * 3**0.5 * glorot, rel=0.05)
+    spread = axis_aligned(plain, low, high, key=KEY, spread=0.5)
+    assert jnp.std(spread.biases[0] - axis_aligned(plain, low, high, key=KEY).biases[0]) == pytest.approx(0.5, rel=0.1)
+    assert jnp.all(spread.biases[-1] == 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"high": [1.0, 0.0]}, "must be below"),
+        ({"shared": [0, 1]}, "not all of them"),
+        ({"shared": [2]}, "some of the coordinates 0 … 1"),
+        ({"mlp": MLP((2, 1), key=KEY)}, "hidden layer"),
+    ],
+)
+def test_axis_aligned_needs_a_box_and_a_coordinate(options, reason):
+    with pytest.raises(ValueError, match=reason):
+        axis_aligned(**({"mlp": core(2), "low": [0.0, 0.0], "high": [1.0, 1.0], "key": KEY} | options))
 
 
 def test_periodic_embedding_is_periodic_with_all_derivatives():

@@ -4,6 +4,7 @@ from dngd.network.constraint import Constrained, InitialValue, VanishOnSphere
 from dngd.network.embedding import FourierFeatures, PeriodicEmbedding
 from dngd.network.flax import from_flax
 from dngd.network.mlp import MLP
+from dngd.network.start import axis_aligned
 
 __all__ = [
     "MLP",
@@ -12,5 +13,6 @@ __all__ = [
     "InitialValue",
     "PeriodicEmbedding",
     "VanishOnSphere",
+    "axis_aligned",
     "from_flax",
 ]

@@ -18,6 +18,7 @@ class MLP(eqx.Module):
     - `key`: draws the weights.
     - `activation`: any function of one number.
     - `scale`: multiplies the initial weights.
+    - `output_scale`: multiplies those of the last layer; for solutions far from size one, take their size.
     - `input_scale`: the first layer is `σ(s W_1 x + b_1)` with this `s`, and starts with weights that much smaller. The
       functions are the same, also the first one, but a step of given length moves what is linear in `x` by `s`
       times as much: for inputs whose entries are far from size one, take one over their size.
@@ -41,6 +42,7 @@ class MLP(eqx.Module):
         activation: Callable = jnp.tanh,
         scale: float = 1.0,
         input_scale: float = 1.0,
+        output_scale: float = 1.0,
     ):
         if len(sizes) < 2 or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in sizes):
             raise ValueError(
@@ -48,7 +50,7 @@ class MLP(eqx.Module):
             )
         if not callable(activation):
             raise TypeError(f"activation={activation!r} is not a function; pass one such as jnp.tanh")
-        for name, value in {"scale": scale, "input_scale": input_scale}.items():
+        for name, value in {"scale": scale, "input_scale": input_scale, "output_scale": output_scale}.items():
             if not 0 < value < float("inf"):
                 raise ValueError(f"{name}={value!r} must be positive: it multiplies weights")
         draw = jax.nn.initializers.glorot_normal(in_axis=-1, out_axis=-2)
@@ -58,6 +60,7 @@ class MLP(eqx.Module):
             for key, (before, after) in zip(keys, pairwise(sizes), strict=True)
         ]
         self.weights[0] = self.weights[0] / input_scale
+        self.weights[-1] = self.weights[-1] * output_scale
         self.biases = [jnp.zeros(size) for size in sizes[1:]]
         self.activation = activation
         self.input_scale = float(input_scale)

@@ -119,13 +119,10 @@ def _network(dimension: int, two_body: str, key: PRNGKeyArray) -> VanishOnSphere
     Otherwise the first steps find the constant, two orders above one, in hidden biases as well, which
     saturates the neurons; and later ones find the mean of a batch in the constant instead of in the coordinates.
     """
-    mlp = MLP((dimension, 128, 128, 128, 128, 1), key=key, input_scale=math.sqrt(dimension))
+    sizes, scale = (dimension, 128, 128, 128, 128, 1), math.sqrt(dimension)
+    mlp = MLP(sizes, key=key, input_scale=scale, output_scale=OUTPUT_SCALE)
     start = source(jnp.zeros(dimension), two_body) / (2 * dimension)
-    return VanishOnSphere(
-        eqx.tree_at(
-            lambda mlp: (mlp.weights[-1], mlp.biases[-1]), mlp, (OUTPUT_SCALE * mlp.weights[-1], jnp.reshape(start, 1))
-        )
-    )
+    return VanishOnSphere(eqx.tree_at(lambda mlp: mlp.biases[-1], mlp, jnp.reshape(start, 1)))
 
 
 @functools.partial(jax.jit, static_argnums=0)
