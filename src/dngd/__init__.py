@@ -1,6 +1,6 @@
 """Dual natural gradient descent: exact Gauss-Newton steps at the price of a small linear system."""
 
-from dngd import damping, derivative, line_search, network
+from dngd import damping, derivative, line_search, momentum, network
 from dngd.derivative import Equation
 from dngd.linear_solve import PCG, DenseDual, DensePrimal, Plan, plan
 from dngd.linearize import Jacobian, linearize
@@ -74,6 +74,7 @@ __all__ = [
     "linearize",
     "load",
     "load_problem",
+    "momentum",
     "network",
     "plan",
     "resume",

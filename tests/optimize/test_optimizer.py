@@ -27,7 +27,7 @@ OPTIMIZERS = [
     dngd.DualNaturalGradient(solver="dense", damping=LossDamping(1e-5), line_search=GridSearch(31)),
     dngd.DualNaturalGradient(solver="primal", geodesic=False, damping=DecayDamping(), form="explicit"),
     dngd.DualNaturalGradient(momentum=0.8, damping=1e-3, form="matrix_free"),
-    dngd.DualNaturalGradient(solver="pcg", momentum=0.5),
+    dngd.DualNaturalGradient(solver="pcg", momentum=dngd.momentum.RisingMomentum()),
     dngd.DualNaturalGradient(momentum=lambda step: 0.9 * step / (step + 10), damping=optax.constant_schedule(1e-3)),
 ]
 

@@ -131,7 +131,7 @@ def fitting_problem(seed):
 
 
 OPTIMIZERS = [
-    dngd.DualNaturalGradient(momentum=0.5),
+    dngd.DualNaturalGradient(momentum=dngd.momentum.RisingMomentum()),
     Adam(1e-2),
     SGD(steps=20),
     SOAP(frequency=2),

@@ -256,11 +256,12 @@ def finish(child):
     assert child.returncode == 0, errors
 
 
-def test_killed_at_twenty_moments_ends_in_the_same_bits(tmp_path):
+@pytest.mark.parametrize("times", [5, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_at_many_moments_ends_in_the_same_bits(tmp_path, times):
     """A checkpoint is written after every step, so many of the kills hit a write."""
     finish(start_child(tmp_path / "whole", tmp_path / "cache"))
     moments, kills = random.Random(0), 0
-    while kills < 20:
+    while kills < times:
         child = start_child(tmp_path / "killed", tmp_path / "cache")
         child.stdout.readline()  # it is stepping
         time.sleep(moments.uniform(0, 0.25))
@@ -271,7 +272,7 @@ def test_killed_at_twenty_moments_ends_in_the_same_bits(tmp_path):
         child.stdout.close()
         child.stderr.close()
         kills += 1
-    assert kills == 20, "the run ended before it was killed often enough"
+    assert kills == times, "the run ended before it was killed often enough"
     finish(start_child(tmp_path / "killed", tmp_path / "cache"))
     whole, killed = (dngd.load(tmp_path / name, small.problem) for name in ("whole", "killed"))
     assert bits(killed.model) == bits(whole.model)

@@ -20,7 +20,8 @@ from dngd.optimize.checked import check_once
 from dngd.optimize.damping import ConstantDamping, Damping, GainRatioDamping
 from dngd.optimize.direction import acceleration, velocity
 from dngd.optimize.line_search import BacktrackingSearch, Choice, LineSearch
-from dngd.optimize.number import Number, at_step, check_number
+from dngd.optimize.momentum import ConstantMomentum, Momentum
+from dngd.optimize.number import Number
 from dngd.optimize.outcome import Outcome
 from dngd.problem.term import Term
 
@@ -30,8 +31,9 @@ class State(eqx.Module):
 
     step: Int[Array, ""]
     damping: PyTree
-    momentum: PyTree | None
+    momentum: PyTree | None  # the last velocity
     solver: PyTree = None  # what an iterative solver remembers
+    momentum_rule: PyTree = ()
 
 
 class Info(eqx.Module):
@@ -50,6 +52,7 @@ class Info(eqx.Module):
     solver_iterations: Int[Array, ""]  # zero for a direct solver
     solver_residual: Float[Array, ""]  # relative, that an iterative solver left
     solver: str = eqx.field(static=True)
+    momentum: Float[Array, ""] = eqx.field(default_factory=lambda: jnp.asarray(0.0))  # the μ used
     solver_rank: Int[Array, ""] = eqx.field(default_factory=lambda: jnp.asarray(0))  # zero for a direct solver
 
 
@@ -57,6 +60,12 @@ def _as_damping(rule: Damping | Number) -> Damping:
     if isinstance(rule, type):
         raise TypeError(f"damping={rule.__name__} is a class; make an instance, such as {rule.__name__}()")
     return rule if isinstance(rule, Damping) else ConstantDamping(rule)
+
+
+def _as_momentum(rule: Momentum | Number) -> Momentum:
+    if isinstance(rule, type):
+        raise TypeError(f"momentum={rule.__name__} is a class; make an instance, such as {rule.__name__}()")
+    return rule if isinstance(rule, Momentum) else ConstantMomentum(rule)
 
 
 class DualNaturalGradient(eqx.Module):
@@ -68,7 +77,7 @@ class DualNaturalGradient(eqx.Module):
       with settings such as `dngd.PCG(rank=500)`.
     - `geodesic`: whether to add the geodesic acceleration `½a` where `2‖a‖/‖v‖ ≤ ½`.
     - `damping`: a rule from `dngd.damping`, a number, or a schedule `step -> λ`.
-    - `momentum`: `μ` in [0, 1), a number or a schedule; zero switches it off.
+    - `momentum`: a rule from `dngd.momentum`, `μ` in [0, 1), or a schedule `step -> μ`; zero switches it off.
     - `line_search`: a search from `dngd.line_search`.
     - `form`: of the Jacobian: `"auto"`, `"factored"`, `"explicit"` or `"matrix_free"`.
     - `memory`: bytes a step may take (half of the machine's by default); steers `"auto"`.
@@ -90,7 +99,7 @@ class DualNaturalGradient(eqx.Module):
     solver: str | Solver = eqx.field(static=True, default="auto")
     geodesic: bool = eqx.field(static=True, default=True)
     damping: Damping = eqx.field(converter=_as_damping, default=GainRatioDamping())
-    momentum: Number = eqx.field(static=True, default=0.0)
+    momentum: Momentum = eqx.field(converter=_as_momentum, default=0.0)
     line_search: LineSearch = BacktrackingSearch()
     form: str = eqx.field(static=True, default="auto")
     memory: int | None = eqx.field(static=True, default=None)
@@ -107,9 +116,6 @@ class DualNaturalGradient(eqx.Module):
                 f"line_search={self.line_search!r} is not a line search; pass dngd.line_search.GridSearch(31), "
                 "BacktrackingSearch() or FixedStep(1.0)"
             )
-        check_number("momentum", self.momentum, 0.0)
-        if not callable(self.momentum) and self.momentum >= 1:
-            raise ValueError(f"momentum={self.momentum!r} must be below 1, or the velocity never forgets")
         if self.memory is not None:
             check_bytes("memory", self.memory)
         check_bytes("tile_bytes", self.tile_bytes)
@@ -132,7 +138,7 @@ class DualNaturalGradient(eqx.Module):
                 )
             shape = eqx.filter_eval_shape(residual_vector, terms, check_inputs(terms, params, batch), batch).shape
             memory = self.solver.init(shape[0], dtype)
-        return State(jnp.zeros((), jnp.int32), self.damping.init(dtype), momentum, memory)
+        return State(jnp.zeros((), jnp.int32), self.damping.init(dtype), momentum, memory, self.momentum.init(dtype))
 
     def step(
         self, params: PyTree, state: State, terms: Sequence[Term], batch: Mapping[str, Any]
@@ -159,7 +165,7 @@ class DualNaturalGradient(eqx.Module):
 
     @property
     def _has_momentum(self) -> bool:
-        return callable(self.momentum) or self.momentum != 0
+        return not (isinstance(self.momentum, ConstantMomentum) and self.momentum.is_none)
 
     @property
     def _remembers(self) -> bool:
@@ -183,7 +189,7 @@ def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, b
     key = jax.random.fold_in(jax.random.key(optimizer.seed), state.step)
     factorization = solver.factor(jacobian, requested, key, state.solver)
     gradient_norm = factorization.adjoint_norm(residual)
-    momentum = at_step(optimizer.momentum, state.step, loss.dtype) if optimizer._has_momentum else None
+    momentum = optimizer.momentum.value(state.momentum_rule, loss, state.step) if optimizer._has_momentum else None
     solution = velocity(factorization, jacobian, residual, momentum, state.momentum)
     v, image = solution.x, solution.image
     a, ratio = jax.tree.map(jnp.zeros_like, v), jnp.full((), jnp.nan, loss.dtype)
@@ -222,6 +228,7 @@ def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, b
     learns = (tried & worthwhile) | (trouble >= Outcome.FACTORIZATION_FAILED)
     learned = rule.update(state.damping, factorization.damping, gain, moved)
     next_damping = select(learns, learned, state.damping)
+    next_rule = optimizer.momentum.update(state.momentum_rule, loss, jnp.where(moved, length, 0.0))
     info = Info(
         loss=loss,
         term_losses=term_losses(terms, params, batch, residual),
@@ -236,10 +243,11 @@ def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, b
         solver_iterations=solution.iterations,
         solver_residual=solution.missing,
         solver=solver.name,
+        momentum=jnp.zeros((), loss.dtype) if momentum is None else momentum,
         solver_rank=solution.rank,
     )
     memory = None if state.solver is None else select(tried, solution.memory, state.solver)
-    return eqx.combine(following, static), State(state.step + 1, next_damping, carried, memory), info
+    return eqx.combine(following, static), State(state.step + 1, next_damping, carried, memory, next_rule), info
 
 
 def _search(line_search: LineSearch, worthwhile, loss_at, loss, step) -> Choice:

@@ -21,7 +21,7 @@ class Preset:
     damping_level: float | None = None
     line_search: str = "backtracking"
     line_search_points: int = 31
-    momentum: float = 0.9
+    momentum: float = 0.98
     rank: int | None = None
     tolerance: float | None = None
     iterations: int | None = None

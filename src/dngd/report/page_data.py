@@ -27,6 +27,7 @@ _DIAGNOSTICS: tuple[tuple[str, tuple[str, ...], str, tuple[float, float] | None]
     ("damping λ", ("damping",), "log", None),
     ("step length", ("step_length",), "log", None),
     ("gain ratio, actual over predicted (−0.5 to 2 shown)", ("gain",), "linear", (-0.5, 2.0)),
+    ("momentum μ", ("momentum",), "linear", None),
     ("solver iterations", ("solver_iterations",), "linear", None),
     ("solver residual", ("solver_residual",), "log", None),
     ("gradient norm", ("gradient_norm",), "log", None),

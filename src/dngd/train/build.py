@@ -8,6 +8,7 @@ from dngd.linear_solve import PCG
 from dngd.optimize import LBFGS, SGD, SOAP, Adam
 from dngd.optimize.damping import ConstantDamping, Damping, DecayDamping, GainRatioDamping, LossDamping
 from dngd.optimize.line_search import BacktrackingSearch, FixedStep, GridSearch, LineSearch
+from dngd.optimize.momentum import RisingMomentum
 from dngd.optimize.optimizer import DualNaturalGradient, Info
 from dngd.train.config import Config
 
@@ -42,7 +43,7 @@ def make_optimizer(method: str, config: Config, expected_steps: int) -> Optimize
         # The default method is the best known one; the others are what their names say.
         geodesic=bool(geodesic) or name == "auto",
         damping=_damping(config),
-        momentum=config.momentum or 0.0,
+        momentum=RisingMomentum(config.momentum) if config.momentum else 0.0,
         line_search=_line_search(config),
         seed=config.seed,
     )

@@ -47,7 +47,7 @@ class Config:
     line_search_points: int | None = None
     """lengths that a search tries at most: 1, ½, ¼, …"""
     momentum: float | None = None
-    """μ in [0, 1)"""
+    """most of the last velocity that a step keeps, in [0, 1); rises to this while training goes well; 0 for none"""
     rank: int | None = None
     """landmarks of the Nyström preconditioner (pcg)"""
     tolerance: float | None = None

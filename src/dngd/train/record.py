@@ -26,6 +26,7 @@ def history_row(position: Position, info: Info, stage: str, method: str) -> dict
         "terms": {name: float(value) for name, value in info.term_losses.items()},
         "damping": float(info.damping),
         "step_length": float(info.step_length),
+        "momentum": float(info.momentum),
         "predicted_reduction": predicted,
         "actual_reduction": actual,
         "gain": actual / predicted if predicted > 0 else None,

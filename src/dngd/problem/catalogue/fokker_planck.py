@@ -50,7 +50,7 @@ def fokker_planck() -> Problem:
         network=network,
         reference=Reference(exact, points=20_000, quick=4000),
         presets={
-            # Far from the solution, velocities of several steps add up to more than the linear model bears.
+            # Steps are few and the equation is quadratic: velocities add up to more than the linear model bears.
             "default": Preset({"interior": 400}, momentum=0.0),
             "paper": paper_preset({"interior": 3000}, cap=1e-5),
         },

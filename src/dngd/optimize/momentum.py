@@ -1,0 +1,107 @@
+r"""Rules for the momentum μ of a step: how much of the last velocity is kept where the new points do not contradict it.
+
+In a linear problem with many more parameters than residuals a batch says nothing about most directions, and much
+momentum joins what many batches say (SPRING takes μ = 0.99). Far from the solution the velocities of several steps add
+up to more than the linear model bears, and the loss on fresh points grows although each step lowers its own.
+"""
+
+import abc
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PyTree
+
+from dngd.optimize.number import Number, at_step, check_number
+
+
+class Momentum(eqx.Module):
+    @abc.abstractmethod
+    def init(self, dtype) -> PyTree:
+        """The rule's memory before the first step."""
+
+    @abc.abstractmethod
+    def value(self, state: PyTree, loss: Float[Array, ""], step: Int[Array, ""]) -> Float[Array, ""]:
+        """μ for this step, whose batch has this loss before it."""
+
+    @abc.abstractmethod
+    def update(self, state: PyTree, loss: Float[Array, ""], length: Float[Array, ""]) -> PyTree:
+        """The memory after that step, which was of this length (zero if it did not move)."""
+
+
+class ConstantMomentum(Momentum):
+    """`μ = level` in [0, 1), a number or a schedule; zero switches it off."""
+
+    level: Number = eqx.field(static=True)
+
+    def __check_init__(self):
+        check_number("momentum", self.level, 0.0)
+        if not callable(self.level) and self.level >= 1:
+            raise ValueError(f"momentum={self.level!r} must be below 1, or the velocity never forgets")
+
+    @property
+    def is_none(self) -> bool:
+        return not callable(self.level) and self.level == 0
+
+    def init(self, dtype):
+        return ()
+
+    def value(self, state, loss, step):
+        return at_step(self.level, step, loss.dtype)
+
+    def update(self, state, loss, length):
+        return state
+
+
+class RisingMomentum(Momentum):
+    r"""`μ = min(a/(a + 3), limit)`, where `a` counts the steps that went well.
+
+        length ≥ ½:                          a ← a + 1
+        shorter:                             a ← 0.7 a
+        rejected, or the fresh loss grew:    a ← 0
+
+    The search shortens steps that are too long for the linear model, so μ becomes what the problem bears. The loss of
+    new points before the step is followed by the mean of its logarithm over about five steps; momentum starts anew
+    where that has grown to twice its lowest value since the last start.
+
+    **References:** the sequence is that of Y. Nesterov's method; starting anew where the objective grows is from
+    B. O'Donoghue, E. Candès, *Adaptive restart for accelerated gradient schemes*, 2015.
+    """
+
+    limit: float = eqx.field(static=True, default=0.98)
+    delay: float = eqx.field(static=True, default=3.0)
+    cut: float = eqx.field(static=True, default=0.7)
+    window: float = eqx.field(static=True, default=5.0)
+    growth: float = eqx.field(static=True, default=2.0)
+
+    def __check_init__(self):
+        check_number("limit", self.limit, 0.0, open_low=True, schedule=False)
+        if self.limit >= 1:
+            raise ValueError(f"limit={self.limit!r} must be below 1, or the velocity never forgets")
+        check_number("delay", self.delay, 0.0, open_low=True, schedule=False)
+        check_number("cut", self.cut, 0.0, 1.0, schedule=False)
+        check_number("window", self.window, 1.0, schedule=False)
+        check_number("growth", self.growth, 1.0, open_low=True, schedule=False)
+
+    def init(self, dtype):
+        # count of good steps, mean of log loss, its lowest value since the last start
+        return jnp.zeros((), dtype), jnp.full((), jnp.nan, dtype), jnp.full((), jnp.inf, dtype)
+
+    def value(self, state, loss, step):
+        count, *_ = state
+        _, grew = self._look(state, loss)
+        return jnp.where(grew, 0.0, jnp.minimum(count / (count + self.delay), self.limit))
+
+    def update(self, state, loss, length):
+        count, _, lowest = state
+        level, grew = self._look(state, loss)
+        count = jnp.where(length >= 0.5, count + 1, self.cut * count)
+        count = jnp.where(grew | (length == 0), 0.0, count)
+        following = count, level, jnp.where(grew, level, jnp.minimum(lowest, level))
+        # A loss of zero or NaN teaches nothing.
+        return tuple(jnp.where(jnp.isfinite(level), new, old) for new, old in zip(following, state, strict=True))
+
+    def _look(self, state, loss):
+        _, level, lowest = state
+        now = jnp.log(loss)
+        level = jnp.where(jnp.isnan(level), now, level + (now - level) / self.window)
+        return level, level > lowest + jnp.log(self.growth)
