@@ -43,7 +43,7 @@ def test_rises_while_steps_go_well():
 def test_falls_when_steps_have_to_be_shortened():
     lengths = [1.0, 1.0, 0.5, 0.5, 0.25, 0.125, 1.0]
     used = follow(RisingMomentum(), np.ones(7), lengths)
-    counts = [0, 1, 2, 3, 4, 4 * 0.7, 4 * 0.49]
+    counts = [0, 1, 2, 3, 4, 4 * 0.95, 4 * 0.95**2]
     assert [float(mu) for mu in used] == pytest.approx([a / (a + 3) for a in counts])
 
 

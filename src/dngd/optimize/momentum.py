@@ -56,7 +56,7 @@ class RisingMomentum(Momentum):
     r"""`μ = min(a/(a + 3), limit)`, where `a` counts the steps that went well.
 
         length ≥ ½:                          a ← a + 1
-        shorter:                             a ← 0.7 a
+        shorter:                             a ← 0.95 a
         rejected, or the fresh loss grew:    a ← 0
 
     The search shortens steps that are too long for the linear model, so μ becomes what the problem bears. The loss of
@@ -69,7 +69,7 @@ class RisingMomentum(Momentum):
 
     limit: float = eqx.field(static=True, default=0.98)
     delay: float = eqx.field(static=True, default=3.0)
-    cut: float = eqx.field(static=True, default=0.7)
+    cut: float = eqx.field(static=True, default=0.95)
     window: float = eqx.field(static=True, default=5.0)
     growth: float = eqx.field(static=True, default=2.0)
 
