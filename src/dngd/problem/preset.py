@@ -11,7 +11,7 @@ class Preset:
     With `doublings`, `points` are those of the first steps; methods that do not grow take the conditions' own.
 
     Damping rules: `gain_ratio` (`damping_level` is the first λ), `loss` (its cap), `constant`, `decay`.
-    Line searches: `grid`, `backtracking`, `none`.
+    Line searches: `grid`, `backtracking`, `none`. `momentum` is what it rises to (`dngd.momentum.RisingMomentum`).
     """
 
     points: Mapping[str, int] = field(default_factory=dict)
