@@ -52,7 +52,7 @@ class Info(eqx.Module):
     solver_iterations: Int[Array, ""]  # zero for a direct solver
     solver_residual: Float[Array, ""]  # relative, that an iterative solver left
     solver: str = eqx.field(static=True)
-    momentum: Float[Array, ""] = eqx.field(default_factory=lambda: jnp.asarray(0.0))  # the μ used
+    momentum: Float[Array, ""] = eqx.field(default_factory=lambda: jnp.asarray(jnp.nan))  # the μ used
     solver_rank: Int[Array, ""] = eqx.field(default_factory=lambda: jnp.asarray(0))  # zero for a direct solver
 
 
