@@ -1,5 +1,7 @@
 """Products with one-hot vectors: looked up, and equal to the products they stand for."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -75,6 +77,48 @@ def test_look_ups_equal_dense_products(network, outputs):
         assert first.counts == (1, 5)  # the value's product, and five look-ups
     if network is flax_like:
         assert first.picks is not None
+
+
+@pytest.mark.parametrize("network", [equinox_value, flax_like])  # unit vectors on either side of the layout
+def test_look_ups_written_out_panel_by_panel(network):
+    keys = jax.random.split(jax.random.key(0), 3)
+    model = eqx.nn.MLP(SIZE, 2, 9, 1, jnp.tanh, key=keys[0])
+    indices = jax.random.randint(keys[1], (7, 30), -2, SIZE + 2).at[0, :2].set(3)
+    batch = {"only": {"x": jax.random.normal(keys[2], (7, SIZE)), "indices": indices}}
+
+    def residual(model, point):
+        return second_derivatives(lambda z: network(model, z), point["x"], point["indices"])
+
+    terms = (dngd.Term("only", residual),)
+    _, J = dngd.linearize(terms, model, batch)
+    assert J.terms[0].factors[0].picks is not None
+    matrix = oracles.jacobian(terms, model, batch)
+    for form in ("rows", "products"):
+        # Panels of a few rows, the last one overlapping; tiles of one point, or of several for what is no look-up.
+        narrow = dataclasses.replace(J, leaf_form=form, tile_bytes=2 * 8 * SIZE)
+        assert oracles.relative(narrow.gram(), matrix @ matrix.T) < 1e-12
+        assert oracles.relative(narrow.columns(jnp.array([5, 0])), matrix @ matrix[jnp.array([5, 0])].T) < 1e-12
+
+
+def test_many_look_ups_are_written_out_and_few_are_not():
+    """Rows of a leaf with d = 64 columns cost less than 66² products, those of one with 10⁵ columns more than 36."""
+    for size, looked_up, written in ((64, 65, (0,)), (100_000, 5, ())):
+        model = eqx.filter_eval_shape(
+            lambda size=size: eqx.nn.MLP(size, "scalar", 48, 2, jnp.tanh, key=jax.random.key(0))
+        )
+        shapes = {"x": jax.ShapeDtypeStruct((50, size), float), "indices": jax.ShapeDtypeStruct((50, looked_up), int)}
+
+        def residual(model, point, size=size):
+            def along(i):
+                unit = jax.nn.one_hot(i, size, dtype=point["x"].dtype)
+                return jax.jvp(model, (point["x"],), (unit,))[1]
+
+            return jnp.sum(jax.vmap(along)(point["indices"]) ** 2)
+
+        terms = (dngd.Term("only", residual),)
+        J = eqx.filter_eval_shape(lambda m, b, terms=terms: dngd.linearize(terms, m, b)[1], model, {"only": shapes})
+        assert J.terms[0].factors[0].picks is not None
+        assert J._written(0) == written
 
 
 def test_unit_vectors_are_never_formed():

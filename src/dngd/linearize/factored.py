@@ -96,7 +96,7 @@ class FactoredJacobian(Jacobian):
     def _written(self, position: int) -> tuple[int, ...]:
         """The terms whose rows of a leaf are written out for the kernel."""
         costs = self._costs(position)  # from no term to all of them
-        if self._looks_up(position) or self.leaf_form == "products":
+        if self.leaf_form == "products":
             return ()
         if self.leaf_form == "mixed":
             return list(costs)[min(1, len(costs) - 1)]
@@ -105,14 +105,9 @@ class FactoredJacobian(Jacobian):
     def _is_written(self, position: int) -> bool:
         """Whether rows of a leaf are written out for all terms or for none, where the kernel is taken by columns."""
         costs = self._costs(position)
-        if self._looks_up(position) or self.leaf_form == "products":
+        if self.leaf_form == "products":
             return False
         return self.leaf_form == "rows" or costs[max(costs, key=len)] < costs[()]
-
-    def _looks_up(self, position: int) -> bool:
-        """Rows would be dense where the factors are not."""
-        held = [term.factors[position] for term in self.terms]
-        return any(factors is not None and factors.picks is not None for factors in held)
 
     def kernel_flops(self, elementwise: bool = True) -> float:
         """Flops that the upper half of the kernel needs in the forms chosen.
@@ -269,8 +264,7 @@ class FactoredJacobian(Jacobian):
                     if factors is None:
                         blocks.append(jnp.zeros((term.rows, tiles.size * b), self.space.dtype))
                         continue
-                    rows = lax.dynamic_slice_in_dim(factors.rows, starts[i], tiles.size, axis=3) * fresh[i]
-                    blocks.append(Factors(rows, factors.columns, None).explicit().reshape(term.rows, -1))
+                    blocks.append(factors.panel(starts[i], fresh[i]).explicit().reshape(term.rows, -1))
                 return jnp.concatenate(blocks)
 
             if tiles.count == 1:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
 
 from dngd.linearize.one_hot import look_up
 
@@ -38,6 +39,15 @@ class Picks(eqx.Module):
     @property
     def products(self) -> int:
         return self.index.shape[0]
+
+    def explicit(self, shape: tuple[int, int]) -> Float[Array, "N d a b"]:
+        """The other factors put where the unit vectors point: no unit vector is ever written."""
+        length = shape[0 if self.side == "rows" else 1]
+        _, N, d, width = self.other.shape
+        place = jnp.where((self.index < 0) | (self.index >= length), length, self.index)
+        picked = jnp.zeros((N, length, d, width), self.other.dtype)
+        picked = picked.at[jnp.arange(N), place].add(self.other, mode="drop")
+        return jnp.einsum("iaob->ioab" if self.side == "rows" else "iboa->ioab", picked)
 
     def inner(self, other: "Picks") -> Float[Array, "N d M e"]:
         same = (self.index[:, :, None, None] == other.index) & (self.index >= 0)[:, :, None, None]
@@ -67,6 +77,20 @@ class Factors(eqx.Module):
     def dense(self) -> "Factors | None":
         """Without look-ups; None where there is nothing else."""
         return Factors(self.rows, self.columns, None) if self.rows.shape[0] else None
+
+    def panel(self, start: Int[Array, ""], fresh: Bool[Array, " s"]) -> "Factors":
+        """Those of a few consecutive rows of the leaf's matrix; zero where not fresh."""
+        size = fresh.shape[0]
+        rows = lax.dynamic_slice_in_dim(self.rows, start, size, axis=3) * fresh
+        picks = self.picks
+        if picks is not None and picks.side == "columns":
+            other = lax.dynamic_slice_in_dim(picks.other, start, size, axis=3) * fresh
+            picks = Picks(picks.index, other, picks.side)
+        elif picks is not None:
+            index = picks.index - start
+            inside = (index >= 0) & (index < size) & fresh[jnp.clip(index, 0, size - 1)]
+            picks = Picks(jnp.where(inside, index, -1), picks.other, picks.side)
+        return Factors(rows, self.columns, picks)
 
     def take(
         self, points: Int[Array, " l"], outputs: Int[Array, " l"], counts: Sequence[int], side: str | None
@@ -112,13 +136,7 @@ class Factors(eqx.Module):
                 total = total + row[..., :, None] * column[..., None, :]
         else:
             total = jnp.einsum("kioa,kiob->ioab", rows, columns)
-        if self.picks is not None:
-            length, letters = (
-                (total.shape[2], "kia,kiob->ioab") if self.picks.side == "rows" else (total.shape[3], "kib,kioa->ioab")
-            )
-            unit = jax.nn.one_hot(self.picks.index, length, dtype=total.dtype)
-            total = total + jnp.einsum(letters, unit, self.picks.other)
-        return total
+        return total if self.picks is None else total + self.picks.explicit(total.shape[2:])
 
     def matvec(self, v: Float[Array, "a b"]) -> Float[Array, "N d"]:
         if self.rows.shape[2] <= self.columns.shape[2]:

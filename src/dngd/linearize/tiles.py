@@ -43,14 +43,20 @@ class Tiles:
     def count(self) -> int:
         return len(self.starts)
 
+    def first_right_of(self, rows: "Tiles") -> np.ndarray:
+        """For each tile of `rows`, the first of these tiles that is not wholly left of the diagonal."""
+        begins = rows.starts + rows.fresh.argmax(axis=1)
+        return np.searchsorted(self.starts + self.size, begins, side="right")
+
 
 def for_each_pair(rows: Tiles, columns: Tiles, upper: bool, body, initial):
-    """`carry = body(i, j, carry)` over pairs of tiles; with `upper`, only those with j >= i."""
+    """`carry = body(i, j, carry)` over pairs of tiles; with `upper`, only those that reach the upper triangle."""
     if rows.count == columns.count == 1:
         return body(0, 0, initial)
+    first = jnp.asarray(columns.first_right_of(rows) if upper else np.zeros(rows.count, int))
 
     def along(i, carry):
-        return lax.fori_loop(i if upper else 0, columns.count, lambda j, inner: body(i, j, inner), carry)
+        return lax.fori_loop(first[i], columns.count, lambda j, inner: body(i, j, inner), carry)
 
     return lax.fori_loop(0, rows.count, along, initial)
 
