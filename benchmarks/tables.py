@@ -195,6 +195,19 @@ TABLES = {
         | {part: number(part, unit=" %", scale=1e2, digits=2) for part in STEP_PARTS},
         "step",
     ),
+    "time_to_error": Table(
+        "python benchmarks/time_to_error.py",
+        {
+            "problem": plain("problem"),
+            "error": number("target", digits=1),
+            "method": plain("method"),
+            "seconds": number("seconds"),
+            "steps": plain("steps"),
+            "reached": number("error"),
+            "times ours": lambda row: ("" if row["reached"] else "> ") + f"{row['ratio']:.3g}",
+        },
+        "time_to_error",
+    ),
     "trainer": Table(
         "python benchmarks/trainer.py",
         {

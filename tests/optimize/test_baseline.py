@@ -1,6 +1,7 @@
 """The baselines: one conformance test for all, and each against optax used directly."""
 
 import itertools
+import math
 
 import cases
 import equinox as eqx
@@ -13,6 +14,7 @@ import pytest
 
 import dngd
 from dngd import Outcome
+from dngd.linear_solve.plan import default_memory
 from dngd.optimize import LBFGS, SGD, SOAP, Adam
 
 BASELINES = [Adam(1e-2), SGD(steps=60, peak=3e-2, initial=1e-3), LBFGS(history=10), SOAP(1e-2, frequency=3)]
@@ -209,7 +211,7 @@ def reference(transformation, params, terms, batch, steps, **line_search):
     [
         (Adam(1e-2), optax.adam(1e-2)),
         (Adam(optax.exponential_decay(1e-2, 5, 0.5)), optax.adam(optax.exponential_decay(1e-2, 5, 0.5))),
-        (SGD(steps=20), optax.sgd(SGD(steps=20).rate, 0.9, nesterov=True)),
+        (SGD(steps=20, clip=math.inf), optax.sgd(SGD(steps=20).rate, 0.9, nesterov=True)),
         (
             LBFGS(history=4),
             optax.lbfgs(
@@ -234,7 +236,31 @@ def test_the_cycle_of_the_learning_rate():
     np.testing.assert_allclose(rates, [1e-4, (1e-2 + 1e-4) / 2, 1e-2, (1e-2 + 1e-4) / 2, 1e-4, 1e-4], rtol=1e-9)
 
 
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e7])
+def test_sgd_takes_losses_of_any_size(size):
+    terms, start = only(lambda params: size * (params["x"] - 1)), {"x": jnp.zeros(3)}
+    fitted, _, infos = run(SGD(steps=300), start, terms, ONE_POINT, 300)
+    moved = jnp.linalg.norm(fitted["x"])
+    longest = sum(SGD(steps=300).rate(step) for step in range(300)) / (1 - 0.9)
+    assert moved < longest  # no step is longer than the rates allow
+    assert infos[-1].loss < infos[0].loss
+    if size == 1e-3:  # a gradient shorter than `clip` is left alone
+        left, _, _ = run(SGD(steps=300, clip=math.inf), start, terms, ONE_POINT, 300)
+        assert jnp.array_equal(fitted["x"], left["x"])
+
+
 # L-BFGS
+
+
+def test_lbfgs_remembers_what_memory_allows():
+    def pairs(count, history=None):
+        return LBFGS(history=history).pairs({"x": jax.ShapeDtypeStruct((count,), jnp.float64)})
+
+    allowed = default_memory() // 4
+    assert pairs(1000) == 300
+    assert pairs(allowed // 16 // 20) == 20  # a pair is two copies of eight bytes each
+    assert pairs(allowed) == 1
+    assert pairs(1000, history=7) == 7
 
 
 def rosenbrock(params):
@@ -316,6 +342,7 @@ def test_lbfgs_starts_anew_after_a_search_that_failed():
         (lambda: Adam(eps=-1.0), "eps=-1.0 must be"),
         (lambda: SGD(steps=0), "steps=0 must be a positive integer"),
         (lambda: SGD(steps=9, peak=1e-5), "peak=1e-05 lies below"),
+        (lambda: SGD(steps=9, clip=0.0), "clip=0.0 must be greater than 0"),
         (lambda: LBFGS(history=0), "history=0 must be a positive integer"),
         (lambda: LBFGS(history=10**10).init({"x": jnp.ones(99)}), "history=10000000000 takes .* lower it to"),
         (lambda: LBFGS(tolerance=-1.0), "tolerance=-1.0 must be at least 0"),

@@ -4,6 +4,8 @@ r"""Gradient descent in its better known forms: Adam, SGD with one cycle, SOAP.
 N. Vyas et al., *SOAP: improving and stabilizing Shampoo using Adam*, 2024.
 """
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -43,7 +45,8 @@ class SGD(Baseline):
     """Gradient descent with Nesterov's momentum and a one-cycle rate: `initial` → `peak` → `final` in `steps` steps.
 
     The rate rises for the first 30 % of the steps and falls over the rest, both along half a cosine; after `steps`
-    it stays at `final`.
+    it stays at `final`. Gradients longer than `clip` are shortened to it (`math.inf` leaves them alone): the same rate
+    then serves losses of any size, where it would diverge.
     """
 
     steps: int = eqx.field(static=True)
@@ -51,6 +54,7 @@ class SGD(Baseline):
     initial: float = eqx.field(static=True, default=1e-4)
     final: float = eqx.field(static=True, default=1e-4)
     momentum: float = eqx.field(static=True, default=0.9)
+    clip: float = eqx.field(static=True, default=1.0)
 
     name = "sgd"
     smallest_gradient = 0.0
@@ -64,6 +68,8 @@ class SGD(Baseline):
                 f"peak={self.peak!r} lies below initial={self.initial!r} or final={self.final!r}; raise it"
             )
         _check_forgetting("momentum", self.momentum)
+        if self.clip != math.inf:
+            check_number("clip", self.clip, 0.0, open_low=True, schedule=False)
 
     def rate(self, step):
         rise = 0.3 * self.steps
@@ -73,11 +79,14 @@ class SGD(Baseline):
         falling = self.final + (self.peak - self.final) * 0.5 * (1 + jnp.cos(jnp.pi * down))
         return jnp.where(step < rise, rising, falling)
 
+    def _transformation(self) -> optax.GradientTransformation:
+        return optax.chain(optax.clip_by_global_norm(self.clip), optax.trace(self.momentum, nesterov=True))
+
     def start(self, parameters):
-        return optax.trace(self.momentum, nesterov=True).init(parameters), None
+        return self._transformation().init(parameters), None
 
     def move(self, memory, here):
-        return _along(optax.trace(self.momentum, nesterov=True), self.rate, memory, here)
+        return _along(self._transformation(), self.rate, memory, here)
 
 
 class SOAP(Baseline):

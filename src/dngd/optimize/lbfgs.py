@@ -14,23 +14,28 @@ from dngd.optimize.baseline import Baseline, Known, Move
 from dngd.optimize.number import check_count, check_number
 from dngd.optimize.outcome import Outcome
 
+LONGEST_HISTORY = 300
+"""Pairs of curvature, where there is memory for them."""
+
 
 class LBFGS(Baseline):
     r"""Limited-memory BFGS with a strong-Wolfe (zoom) line search.
 
     `tolerance`: on the norm of the gradient. Meant for a batch that stays; if it changes, curvature pairs are
     still taken from one batch each, and the history starts anew where the direction does not descend.
-    The history holds `2 · history` copies of the parameters.
+    The history holds `2 · history` copies of the parameters; without a number it is as long as an eighth of the
+    machine's memory allows, at most 300.
     """
 
-    history: int = eqx.field(static=True, default=300)
+    history: int | None = eqx.field(static=True, default=None)
     tolerance: float = eqx.field(static=True, default=1e-6)
     linesearch_steps: int = eqx.field(static=True, default=20)
 
     name = "lbfgs"
 
     def __check_init__(self):
-        check_count("history", self.history, "curvature pairs to remember")
+        if self.history is not None:
+            check_count("history", self.history, "curvature pairs to remember")
         check_count("linesearch_steps", self.linesearch_steps, "step lengths to try")
         check_number("tolerance", self.tolerance, 0.0, schedule=False)
 
@@ -39,20 +44,23 @@ class LBFGS(Baseline):
         return self.tolerance
 
     def start(self, parameters):
-        self._check_memory(parameters)
         flat = ravel_pytree(parameters)[0]  # one array instead of many: the two loops over the history are short steps
         nothing = jax.tree.map(jnp.zeros_like, parameters)
         known = Known(jnp.zeros((), jnp.uint32), jnp.full((), jnp.inf, flat.dtype), nothing)
-        return optax.scale_by_lbfgs(self.history).init(flat), known
+        return optax.scale_by_lbfgs(self.pairs(parameters)).init(flat), known
 
-    def _check_memory(self, parameters):
+    def pairs(self, parameters) -> int:
+        """Of curvature that are remembered."""
         pair = 2 * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(parameters))
-        allowed = default_memory()
+        allowed = default_memory()  # half of the machine's
+        if self.history is None:
+            return min(LONGEST_HISTORY, max(1, allowed // 4 // pair))
         if self.history * pair > allowed:
             raise ValueError(
                 f"history={self.history} takes {self.history * pair / 2**30:.0f} GiB with these parameters, more than "
                 f"half of the machine's memory; lower it to {max(1, allowed // pair)} or less"
             )
+        return self.history
 
     def move(self, memory, here):
         parameters, unravel = ravel_pytree(here.parameters)
@@ -60,7 +68,7 @@ class LBFGS(Baseline):
         # optax forms y = (gradient now) − (gradient then). With another batch now, that difference is no curvature;
         # the last search knows the gradient at these parameters on the batch of then.
         then = jnp.where(gradient == end, memory.updates, gradient - (end - memory.updates))
-        direction, memory = optax.scale_by_lbfgs(self.history).update(
+        direction, memory = optax.scale_by_lbfgs(self.pairs(here.parameters)).update(
             gradient, memory._replace(updates=then), parameters
         )
         descends = jnp.vdot(gradient, direction) > 0  # False for NaN

@@ -7,6 +7,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
 
 from dngd.report.curve import LABELS, band, measured, quantity
 from dngd.report.group import Group, group_runs
@@ -14,6 +15,8 @@ from dngd.report.run import Run
 
 STYLE = {"font.size": 11, "axes.titlesize": 12, "axes.axisbelow": True}
 DPI = 160
+DIVERGED = 10.0
+"""A relative error above this is off the axis, so that it leaves room for the others."""
 
 
 def convergence_figure(runs: Sequence[Run], out: Path, log_time: bool = False) -> Path:
@@ -48,8 +51,15 @@ def draw_convergence(axes: Axes, groups: Sequence[Group], log_time: bool = False
         axes.text(0.5, 0.5, f"no {LABELS[name]} was recorded", ha="center", va="center", transform=axes.transAxes)
         return
     axes.set_yscale("log")
+    lowest, highest = axes.get_ylim()
+    if name == "rel_l2" and lowest < DIVERGED < highest:
+        axes.set_ylim(top=DIVERGED)
     if log_time:
         axes.set_xscale("log")
+        axes.set_xlim(left=min(axes.get_xlim()[0], axes.get_xlim()[1] / 10))
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(alpha=0.3, which="major")
     axes.grid(alpha=0.12, which="minor")
     if len(groups) > 1 or several:
