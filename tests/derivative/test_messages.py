@@ -15,7 +15,12 @@ def make(function, coordinates=TX, **options):
 @pytest.mark.parametrize(
     ("function", "options", "error", "message"),
     [
-        (lambda u: u.y, {}, AttributeError, r"u\.y: unknown coordinate 'y': there are t, x, d"),
+        (
+            lambda u: u.y,
+            {},
+            AttributeError,
+            r"u\.y: unknown coordinate 'y': there are t, x \(u\.xxt is .* other attributes are d,",
+        ),
         (lambda u: u.xz, {}, AttributeError, r"u\.xz: unknown coordinate 'z'"),
         (lambda u: u.laplacien, {}, AttributeError, r"did you mean 'laplacian'\?"),
         (lambda u: u.x4, {"coordinates": {"t": 1, "x": 3}}, AttributeError, r"did you mean 'x'|x0, x1, x2"),

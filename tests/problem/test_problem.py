@@ -197,6 +197,12 @@ def base(**changes):
         (lambda: base(conditions={"it": Dirichlet(fields="w")}), "condition 'it': unknown field 'w'"),
         (lambda: base(conditions={"it": Dirichlet((1.0, 2.0))}), "condition 'it'.*2 entries"),
         (lambda: base(conditions={"it": Dirichlet(lambda z: z)}), "condition 'it'.*unknown name 'z'"),
+        (lambda: base(conditions={"it": Dirichlet(lambda x: np.sin(x))}), "condition 'it'.*jax.numpy instead of numpy"),
+        (lambda: base(conditions={"it": Operator(lambda u, x: u.t if x > 0 else u)}), "condition 'it'.*jnp.where"),
+        (
+            lambda: base(network=lambda key: dngd.network.MLP((3, 4, 1), key=key)).init(KEY),
+            "does not take a point of 2 coordinates, t, x: its input must have size 2",
+        ),
         (lambda: base(conditions={"it": Initial(order=-1)}), "order=-1"),
         (lambda: base(conditions={"it": Initial(time="s")}), "condition 'it'.*'s'"),
         (lambda: base(conditions={"it": Data(np.zeros((3, 2)), np.full(3, np.nan))}), "not finite"),

@@ -143,5 +143,5 @@ def _check_names(function: Callable, coordinates: Coordinates, fields: Mapping, 
             raise ValueError(
                 f"argument of {getattr(function, '__name__', function)!r}: "
                 + unknown("name", name, known)
-                + f"; or declare it: parameters=({name!r},)"
+                + f"; or declare it: parameters=({name!r},) of an Equation, constants={{{name!r}: …}} of a Problem"
             )

@@ -1,5 +1,6 @@
 """A field at one point, as an equation sees it: a number that knows its derivatives."""
 
+import difflib
 import operator
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
@@ -121,10 +122,12 @@ class Field:
             return self._select(self._source.derivative(axes))
         if name in coordinates.names:
             return self._first(coordinates.positions(name))
-        stray = _stray(name, coordinates)
-        known = [*coordinates.names, *RESERVED]
+        if difflib.get_close_matches(name, RESERVED, n=1):
+            raise AttributeError(f"{self._name}.{name}: " + unknown("attribute", name, RESERVED))
+        stray = unknown("coordinate", _stray(name, coordinates), coordinates.names)
         raise AttributeError(
-            f"{self._name}.{name}: " + unknown("coordinate", stray, known) + " (u.xxt is a derivative along x, x, t)"
+            f"{self._name}.{name}: {stray} (u.xxt is a derivative along x, x, t; other attributes are "
+            f"{', '.join(RESERVED)})"
         )
 
     def __jax_array__(self) -> Array:

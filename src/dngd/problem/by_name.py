@@ -18,7 +18,7 @@ def check_arguments(function: Callable, known: Iterable[str], what: str) -> None
         if argument.kind in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD, argument.POSITIONAL_ONLY):
             raise TypeError(f"{what}: argument {argument} cannot be matched by name; write each one out")
         if name not in known and argument.default is argument.empty:
-            raise ValueError(f"{what}: argument " + unknown("name", name, known))
+            raise ValueError(f"{what}: argument {name!r}: " + unknown("name", name, known))
 
 
 def call_by_name(

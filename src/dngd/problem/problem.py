@@ -107,11 +107,18 @@ class Problem:
             network = MLP((self.domain.dimension, *DEFAULT_HIDDEN, sum(self.fields.values())), key=key)
         else:
             network = self.network(key)
-        shape = jax.eval_shape(network, jax.ShapeDtypeStruct((self.domain.dimension,), jnp.result_type(float))).shape
-        size = sum(self.fields.values())
+        dimension, size = self.domain.dimension, sum(self.fields.values())
+        try:
+            shape = jax.eval_shape(network, jax.ShapeDtypeStruct((dimension,), jnp.result_type(float))).shape
+        except (ValueError, TypeError) as error:
+            names = ", ".join(self.domain.coordinates.axes)
+            raise ValueError(
+                f"the network does not take a point of {dimension} coordinates, {names}: its input must have size "
+                f"{dimension} ({_first_line(error)})"
+            ) from error
         if shape != (size,) and not (size == 1 and shape == ()):
             raise ValueError(
-                f"the network returns shape {shape} for a point of {self.domain.dimension} coordinates, but the "
+                f"the network returns shape {shape} for a point of {dimension} coordinates, but the "
                 f"fields {', '.join(self.fields)} need ({size},)"
             )
         return Model(network, _arrays(self.coefficients))
@@ -126,7 +133,7 @@ class Problem:
             try:
                 residual = condition.residual(setting)
             except (ValueError, TypeError, AttributeError) as error:
-                raise type(error)(f"condition {name!r}: {error}") from error
+                raise _about(f"condition {name!r}", error) from error
             weight = condition.weight if weights is None else weights[name]
             terms.append(Term(name, residual, weight))
         return tuple(terms)
@@ -161,7 +168,7 @@ class Problem:
         try:
             return Evaluator(reference, self.setting())
         except (ValueError, TypeError) as error:
-            raise type(error)(f"reference: {error}") from error
+            raise _about("reference", error) from error
 
     def errors(self, model: Callable, quick: bool = False) -> Errors:
         """Relative errors on the test points."""
@@ -187,6 +194,21 @@ class Problem:
                 raise ValueError("points: " + unknown("condition", name, conditions))
             conditions[name] = dataclasses.replace(conditions[name], points=count)
         return dataclasses.replace(self, conditions=conditions)
+
+
+def _about(what: str, error: Exception) -> Exception:
+    """The same error, saying where it happened; those of JAX, which have arguments of their own, in other words."""
+    if isinstance(error, jax.errors.JAXTypeError):
+        return TypeError(
+            f"{what}: its function is traced by JAX, which does not know numbers yet; write jnp.where instead of "
+            f"if, and jax.numpy instead of numpy or math ({_first_line(error)})"
+        )
+    kind = next(kind for kind in (AttributeError, TypeError, ValueError) if isinstance(error, kind))
+    return kind(f"{what}: {error}")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0].strip()
 
 
 def _check_condition(name: str, condition: Condition) -> None:
