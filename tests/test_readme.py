@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import pytest
 
@@ -33,8 +34,12 @@ def test_readme_solves_poisson_in_a_loop_of_its_own():
 @pytest.mark.usefixtures("as_users_run_it")
 def test_your_own_pde_solves_the_wave_equation(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code = "\n".join(snippets("docs/your_own_pde.md"))
+    problem, *code = snippets("docs/your_own_pde.md")
+    (tmp_path / "my_wave.py").write_text(problem)
+    monkeypatch.syspath_prepend(tmp_path)
     names = {}
-    exec(compile(code.replace("seconds=30", "steps=80, doublings=0, quiet=True"), "your_own_pde.md", "exec"), names)
+    small = "\n".join(code).replace("seconds=30", "steps=80, doublings=0, quiet=True")
+    exec(compile(small, "your_own_pde.md", "exec"), names)
     assert names["solution"].rel_l2 < 0.02
     assert (tmp_path / "wave.png").stat().st_size > 10_000
+    assert names["plate"].sample(jax.random.key(0))["rim"].shape == (200, 2)
