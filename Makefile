@@ -34,6 +34,7 @@ bench: install
 	$(BIN)/python benchmarks/pcg.py
 	$(BIN)/python benchmarks/trainer.py
 	$(BIN)/python benchmarks/step.py
+	$(BIN)/python benchmarks/time_to_error.py
 
 .venv/docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
