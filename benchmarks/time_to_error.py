@@ -1,6 +1,6 @@
 """Seconds of training until an error is reached, by method, one after the other in one run.
 
-    python benchmarks/time_to_error.py [--problem kovasznay] [--error 1e-4] [--seconds 300]
+    python benchmarks/time_to_error.py [--problem kovasznay] [--error 1e-4] [--seconds 100]
 
 Ours as it comes, the same method by the paper's rules (its points, damping and search), and Adam followed by L-BFGS,
 with a short and a long share of the time for Adam. A method that does not get there within `--seconds` has its last
@@ -21,7 +21,7 @@ METHODS = {
 }
 
 
-def main(problem: str = "kovasznay", error: float = 1e-4, seconds: float = 300.0, seed: int = 0) -> None:
+def main(problem: str = "kovasznay", error: float = 1e-4, seconds: float = 100.0, seed: int = 0) -> None:
     ours = None
     for method, settings in METHODS.items():
         summary = dngd.solve(problem, seconds=seconds, target=error, seed=seed, quiet=True, **settings).summary

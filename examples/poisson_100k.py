@@ -1,6 +1,6 @@
 """Poisson's equation in 100,000 dimensions: a network of 12.8 million parameters, 500 points a step.
 
-    python examples/poisson_100k.py [--seconds 600] [--steps N] [--dimension 100000] [--out poisson_100k.png]
+    python examples/poisson_100k.py [--seconds 900] [--steps N] [--dimension 100000] [--out poisson_100k.png]
 
 The Jacobian would have 1.3 billion entries. It is kept as factors, and the step solves a 500 × 500 system. The
 Laplacian is estimated along 16 random coordinates of each point, after the product rule has taken care of the
@@ -22,7 +22,7 @@ SHOWN = 300  # test points in the figure
 
 
 def main(
-    seconds: float = 600.0,
+    seconds: float = 900.0,
     steps: int | None = None,
     dimension: int = 100_000,
     out: Path = Path("poisson_100k.png"),
