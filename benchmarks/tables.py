@@ -199,11 +199,11 @@ TABLES = {
         "python benchmarks/time_to_error.py",
         {
             "problem": plain("problem"),
-            "error": number("target", digits=1),
+            "error": lambda row: f"{row['target']:.0e}",
             "method": plain("method"),
             "seconds": number("seconds"),
             "steps": plain("steps"),
-            "reached": number("error"),
+            "reached": lambda row: f"{row['error']:.2e}",
             "times ours": lambda row: ("" if row["reached"] else "> ") + f"{row['ratio']:.3g}",
         },
         "time_to_error",

@@ -201,7 +201,7 @@ def base(**changes):
         (lambda: base(conditions={"it": Operator(lambda u, x: u.t if x > 0 else u)}), "condition 'it'.*jnp.where"),
         (
             lambda: base(network=lambda key: dngd.network.MLP((3, 4, 1), key=key)).init(KEY),
-            "does not take a point of 2 coordinates, t, x: its input must have size 2",
+            r"network, whose input is a point of 2 coordinates \(t, x\): .*\(3,\)",
         ),
         (lambda: base(conditions={"it": Initial(order=-1)}), "order=-1"),
         (lambda: base(conditions={"it": Initial(time="s")}), "condition 'it'.*'s'"),

@@ -1,6 +1,5 @@
 """A field at one point, as an equation sees it: a number that knows its derivatives."""
 
-import difflib
 import operator
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
@@ -122,9 +121,7 @@ class Field:
             return self._select(self._source.derivative(axes))
         if name in coordinates.names:
             return self._first(coordinates.positions(name))
-        if difflib.get_close_matches(name, RESERVED, n=1):
-            raise AttributeError(f"{self._name}.{name}: " + unknown("attribute", name, RESERVED))
-        stray = unknown("coordinate", _stray(name, coordinates), coordinates.names)
+        stray = unknown("coordinate", _stray(name, coordinates), coordinates.names, also=RESERVED)
         raise AttributeError(
             f"{self._name}.{name}: {stray} (u.xxt is a derivative along x, x, t; other attributes are "
             f"{', '.join(RESERVED)})"

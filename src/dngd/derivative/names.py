@@ -8,10 +8,10 @@ from dataclasses import dataclass
 RESERVED = ("d", "divergence", "gradient", "hessian", "laplacian", "value")
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """A message for a name that does not exist: what does, and what was probably meant."""
+def unknown(what: str, name: str, known: Iterable[str], also: Iterable[str] = ()) -> str:
+    """A message for a name that does not exist: what does, and what was probably meant, of that or of `also`."""
     known = list(known)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name, [*known, *also], n=1, cutoff=0.5)
     suggestion = f"; did you mean {close[0]!r}?" if close else ""
     return f"unknown {what} {name!r}: there {'is' if len(known) == 1 else 'are'} {', '.join(known)}{suggestion}"
 

@@ -44,10 +44,13 @@ class Picks(eqx.Module):
         """The other factors put where the unit vectors point: no unit vector is ever written."""
         length = shape[0 if self.side == "rows" else 1]
         _, N, d, width = self.other.shape
-        place = jnp.where((self.index < 0) | (self.index >= length), length, self.index)
         picked = jnp.zeros((N, length, d, width), self.other.dtype)
-        picked = picked.at[jnp.arange(N), place].add(self.other, mode="drop")
-        return jnp.einsum("iaob->ioab" if self.side == "rows" else "iboa->ioab", picked)
+        picked = picked.at[jnp.arange(N), self.places(length)].add(self.other, mode="drop")
+        return picked.transpose((0, 2, 1, 3) if self.side == "rows" else (0, 2, 3, 1))
+
+    def places(self, length: int) -> Int[Array, "p N"]:
+        """Indices for `.at[…]` with `mode="drop"`: of zero vectors beyond the end."""
+        return jnp.where(self.index < 0, length, self.index)
 
     def inner(self, other: "Picks") -> Float[Array, "N d M e"]:
         same = (self.index[:, :, None, None] == other.index) & (self.index >= 0)[:, :, None, None]
@@ -154,8 +157,7 @@ class Factors(eqx.Module):
         by_rows = self.picks.side == "rows"
         total = _contract(self.rows, self.columns, u) if by_rows else _contract(self.columns, self.rows, u)
         weighted = jnp.einsum("io,kioc->kic", u, self.picks.other)
-        place = jnp.where(self.picks.index < 0, total.shape[0], self.picks.index)
-        total = total.at[place].add(weighted, mode="drop")
+        total = total.at[self.picks.places(total.shape[0])].add(weighted, mode="drop")
         return total if by_rows else total.T
 
     def squared_norms(self) -> Float[Array, "N d"]:

@@ -112,10 +112,7 @@ class Problem:
             shape = jax.eval_shape(network, jax.ShapeDtypeStruct((dimension,), jnp.result_type(float))).shape
         except (ValueError, TypeError) as error:
             names = ", ".join(self.domain.coordinates.axes)
-            raise ValueError(
-                f"the network does not take a point of {dimension} coordinates, {names}: its input must have size "
-                f"{dimension} ({_first_line(error)})"
-            ) from error
+            raise _about(f"network, whose input is a point of {dimension} coordinates ({names})", error) from error
         if shape != (size,) and not (size == 1 and shape == ()):
             raise ValueError(
                 f"the network returns shape {shape} for a point of {dimension} coordinates, but the "
