@@ -23,15 +23,13 @@ from dngd.optimize.outcome import Outcome
 from dngd.problem.accuracy import Errors
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
-from dngd.problem.view import view
-from dngd.train import checkpoint
 from dngd.train.balance import balanced
 from dngd.train.build import Optimizer, make_optimizer
 from dngd.train.config import Config
 from dngd.train.directory import RunDirectory
 from dngd.train.environment import environment
 from dngd.train.growth import affordable, grown, too_small
-from dngd.train.history import History
+from dngd.train.kept import Kept
 from dngd.train.method import KEEP_THEIR_POINTS, grows, phases
 from dngd.train.position import Clock, Position
 from dngd.train.progress import Progress, Quiet
@@ -93,7 +91,7 @@ class _Run:
     def __init__(self, problem, config, directory, progress, callbacks, stop):
         self.problem: Problem = problem
         self.config: Config = config
-        self.directory: RunDirectory | None = directory
+        self.kept = Kept(directory)
         self.progress: Progress = progress
         self.callbacks: Sequence[Callback] = callbacks
         self.stop: StopRequest = stop
@@ -102,7 +100,6 @@ class _Run:
         self.position = Position(started=now())
         self.sampler = self._sampler()
         self.rows: list[dict[str, Any]] = []
-        self.history = None if directory is None else History(directory.history)
         self.solver, self.residuals, self.parameters = "", 0, 0
         self.model: Model | None = None
         self.errors: Errors | None = None
@@ -133,28 +130,18 @@ class _Run:
         self._compile(batch)
 
     def _resume(self) -> None:
-        notes: list[str] = []
-        metadata = None if self.directory is None else checkpoint.peek(self.directory.checkpoints)
-        if metadata is not None:
-            self.position.doublings = metadata.get("doublings", 0)
+        saved = self.kept.position()
+        if saved is not None:
+            self.position = saved
             self.sampler = self._sampler()
-            self.position.phase = metadata["phase"]
-            self.position.expected_steps = metadata["expected_steps"]
         self.optimizer = self._optimizer()
         self.state = self.optimizer.init(self.model)
-        if metadata is None:
+        if saved is None:
             return
-        like = self._tree()
-        tree, metadata, notes = checkpoint.load(self.directory.checkpoints, like)
-        fields = Position.__dataclass_fields__
-        self.position = Position(**{name: metadata[name] for name in fields if name in metadata})
+        tree, self.position, notes = self.kept.load(self._tree())
+        self.best = self.kept.load_best(self.model, default=self.best)
         self.model, self.state, self.weights = tree["model"], tree["state"], tree["weights"]
         self.sampler.restore(tree["adaptive"])
-        with contextlib.suppress(checkpoint.CheckpointError):
-            self.best = checkpoint.load_best(self.directory.checkpoints, self.model)[0]
-        if self.history is not None:
-            lost = self.history.truncate(self.position.history)
-            notes = [*notes, *([lost] if lost else [])]
         for note in notes:
             self.progress.note(note)
         self.progress.note(f"going on from step {self.position.step} ({self.position.seconds:.1f} s)")
@@ -335,8 +322,7 @@ class _Run:
 
     def _append(self, row: dict[str, Any]) -> None:
         self.rows.append(row)
-        if self.history is not None:
-            self.history.append(row)
+        self.kept.append(row)
         self.progress.step(row)
 
     def _evaluation_is_due(self) -> bool:
@@ -374,14 +360,7 @@ class _Run:
         }
 
     def _save(self) -> None:
-        if self.directory is None:
-            return
-        self.history.flush(sync=True)
-        self.position.history = self.history.position
-        metadata = dict(vars(self.position))
-        # The best goes first: a checkpoint never refers to a better one that is not there.
-        checkpoint.save_best(self.directory.checkpoints, self.best, metadata)
-        checkpoint.save(self.directory.checkpoints, self._tree(), metadata)
+        self.kept.save(self._tree(), self.best, self.position)
         self._write_summary("running", "running", "")
 
     def _finish(self, outcome: str, message: str) -> Trained:
@@ -392,36 +371,26 @@ class _Run:
             self.position.rel_l2 = self.errors.rel_l2
             self.position.best_rel_l2 = min(self.errors.rel_l2, self.position.best_rel_l2 or np.inf)
         status = "interrupted" if outcome == "interrupted" else "finished"
-        self._write_fields()
+        self.kept.fields(self.problem, self.model)
         self._write_summary(status, outcome, message)
         self.progress.end(self.summary)
         return Trained(self.model, self.best, self.summary, self.rows)
 
-    def _write_fields(self) -> None:
-        if self.directory is None:
-            return
-        with (self.directory.path / "fields.npz.tmp").open("wb") as stream:
-            np.savez_compressed(stream, **view(self.problem, self.model).arrays())
-        (self.directory.path / "fields.npz.tmp").replace(self.directory.path / "fields.npz")
-
     def failed(self, error: BaseException) -> None:
         """The last good checkpoint stays; the summary says what happened."""
-        if self.directory is not None:
-            with contextlib.suppress(Exception):
-                # Only the first line: JAX adds hints about its own traceback.
-                self._write_summary("failed", "error", f"{type(error).__name__}: {error}".splitlines()[0])
+        with contextlib.suppress(Exception):
+            # Only the first line: JAX adds hints about its own traceback.
+            self._write_summary("failed", "error", f"{type(error).__name__}: {error}".splitlines()[0])
 
     def close(self) -> None:
         self.progress.close()
-        if self.history is not None:
-            self.history.close()
+        self.kept.close()
 
     def _write_summary(self, status: str, outcome: str, message: str) -> None:
         size = {"parameters": self.parameters, "residuals": self.residuals, "solver": self.solver}
         ending = {"status": status, "outcome": outcome, "message": message}
         self.summary = run_summary(self.problem.name, self.config, self.position, self.model, self.errors, size, ending)
-        if self.directory is not None:
-            self.directory.write_summary(self.summary)
+        self.kept.summary(self.summary)
 
 
 @eqx.filter_jit
