@@ -41,6 +41,31 @@ def test_uniform_points_in_many_dimensions(x64):
     assert len(np.unique(points)) > 0.99 * numbers
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_clustered_points_are_dense_at_the_walls(method):
+    """The distribution function of Chebyshev nodes along every axis, and on every face."""
+    walls = Sampling(method, clustered=True)
+    box = Box(x=(-1, 1), y=(-1, 1))
+    for levels in (0.1, 0.5, 0.9):
+        place = -np.cos(np.pi * levels)
+        assert np.allclose((walls.points(KEY, box, 4096) < place).mean(axis=0), levels, atol=0.03)
+    on_faces = np.asarray(walls.points(KEY, box.boundary(), 4096))
+    for axis in (0, 1):
+        for end in (-1, 1):
+            face = on_faces[on_faces[:, axis] == end]
+            assert abs(len(face) / 4096 - 0.25) < 0.03
+            assert abs((face[:, 1 - axis] < -np.cos(np.pi * 0.1)).mean() - 0.1) < 0.04
+    inside = Sampling(method, clustered=True).points(KEY, box.where(lambda x, y: x + y < 1), 500)
+    assert (inside.sum(axis=1) < 1).all()
+    assert (abs(inside) > 0.9).mean() > 0.2  # 0.1 of uniform ones
+
+
+@pytest.mark.parametrize("region", [Ball(3), PointSet(np.zeros((10, 2))), Ball(3).boundary()])
+def test_only_boxes_have_walls_to_cluster_at(region):
+    with pytest.raises(ValueError, match="has no ends along coordinates; clustered points are for a Box"):
+        Sampling(clustered=True).points(KEY, region, 5)
+
+
 def test_latin_hypercube_has_one_point_in_every_slice():
     points = Sampling("latin_hypercube").points(KEY, Box(x=(0, 1), y=(0, 1)), 64)
     for column in points.T:

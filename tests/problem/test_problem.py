@@ -204,7 +204,7 @@ def base(**changes):
             r"network, whose input is a point of 2 coordinates \(t, x\): .*\(3,\)",
         ),
         (lambda: base(conditions={"it": Initial(order=-1)}), "order=-1"),
-        (lambda: base(conditions={"it": Initial(time="s")}), "condition 'it'.*'s'"),
+        (lambda: base(conditions={"it": Initial(time="s")}), "condition 'it'.*'s'.*name the coordinate that is time"),
         (lambda: base(conditions={"it": Data(np.zeros((3, 2)), np.full(3, np.nan))}), "not finite"),
         (lambda: base(conditions={"it": Data(np.zeros((3, 2)), np.zeros(2))}), "do not match"),
         (lambda: base(conditions={"it": Data(np.zeros((3, 3)), np.zeros(3))}).sample(KEY), "3 coordinates"),

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from dngd.derivative import directional, partial
+from dngd.derivative.names import unknown
 from dngd.problem.condition import Condition, region_of
 from dngd.problem.prescribed import Prescribed, Value, take
 from dngd.problem.region import Region
@@ -34,7 +35,11 @@ class Initial(Condition):
         return self.sampling.points(key, domain.boundary((f"{self.time}-",)), count)
 
     def residual(self, setting):
-        axis = setting.domain.coordinates.axis(self.time)
+        coordinates = setting.domain.coordinates
+        if self.time not in coordinates.names:
+            hint = "name the coordinate that is time, such as Initial(…, time='y'), or use Dirichlet(…, on='x-')"
+            raise ValueError(unknown("coordinate", self.time, coordinates.names) + f"; {hint}")
+        axis = coordinates.axis(self.time)
         return _Difference(Prescribed.of(self.value, self.fields, setting), axis, self.order)
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from dngd.derivative.names import Coordinates, unknown
 from dngd.problem.by_name import call_by_name, check_arguments
-from dngd.problem.region import Faces, Region, Sphere, directions, first_accepted, no_normal
+from dngd.problem.region import Faces, Region, Sphere, directions, first_accepted, no_normal, towards_ends
 
 ACCEPTANCE_TRIALS = 2**14
 """Points drawn once to see which share of a box a mask keeps."""
@@ -85,6 +85,9 @@ class Box(Domain):
     def place(self, unit):
         low, high = jnp.asarray(self.low, unit.dtype), jnp.asarray(self.high, unit.dtype)
         return low + (high - low) * unit
+
+    def clustered(self, unit):
+        return towards_ends(unit)
 
     def normal(self, point):
         raise no_normal("the interior of a Box")
@@ -174,6 +177,9 @@ class Masked(Domain):
         """All points that the mask keeps come first in place of those that it drops."""
         points = self.box.place(unit)
         return first_accepted(points, jax.vmap(self.holds)(points), len(points))[0]
+
+    def clustered(self, unit):
+        return self.box.clustered(unit)
 
     def normal(self, point):
         raise no_normal("the interior of a masked box")

@@ -23,9 +23,18 @@ class Region(eqx.Module):
     def place(self, unit: Float[Array, "N k"]) -> Float[Array, "N d"]:
         """Points of the region from points of the cube; uniform ones from uniform ones."""
 
+    def clustered(self, unit: Float[Array, "N k"]) -> Float[Array, "N k"]:
+        """Points of the cube moved so that they are placed denser towards the ends of every coordinate."""
+        raise ValueError(f"a {type(self).__name__} has no ends along coordinates; clustered points are for a Box")
+
     @abc.abstractmethod
     def normal(self, point: Float[Array, " d"]) -> Float[Array, " d"]:
         """The outward unit normal at a point of a boundary."""
+
+
+def towards_ends(unit: Float[Array, "N k"]) -> Float[Array, "N k"]:
+    """From uniform numbers to those distributed as Chebyshev nodes are."""
+    return 0.5 * (1 - jnp.cos(jnp.pi * unit))
 
 
 def no_normal(what: str) -> ValueError:
@@ -62,6 +71,9 @@ class Faces(Region):
         inside = jnp.asarray(low, unit.dtype) + jnp.asarray(high - low, unit.dtype) * along
         bound = jnp.where(side == 1, jnp.asarray(high, unit.dtype)[axis], jnp.asarray(low, unit.dtype)[axis])
         return jnp.where(position == axis[:, None], bound[:, None], inside)
+
+    def clustered(self, unit):
+        return unit.at[:, 1:].set(towards_ends(unit[:, 1:]))  # the first entry chooses the face
 
     def normal(self, point):
         bounds = jnp.stack([jnp.asarray(self.low, point.dtype), jnp.asarray(self.high, point.dtype)])

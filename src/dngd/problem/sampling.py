@@ -68,11 +68,14 @@ class Sampling(eqx.Module):
     - `method`: `"uniform"`, `"latin_hypercube"` or `"sobol"` (scrambled, shifted at random each time).
     - `every`: steps between draws; `None` keeps the first points for ever.
     - `adaptive`: follow the residual, see `Adaptive`.
+    - `clustered`: denser towards the ends of every coordinate, as Chebyshev nodes are; for flows along walls and other
+      boundary layers, in a `Box` and on its faces.
     """
 
     method: Method = eqx.field(static=True, default="uniform")
     every: int | None = eqx.field(static=True, default=1)
     adaptive: Adaptive | None = None
+    clustered: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self):
         if self.method not in get_args(Method):
@@ -87,10 +90,11 @@ class Sampling(eqx.Module):
 
     def points(self, key: PRNGKeyArray, region: Region, count: int) -> Float[Array, "N d"]:
         """`count` points of the region."""
-        if isinstance(region, PointSet):
+        if isinstance(region, PointSet) and not self.clustered:
             return region.draw(key, count)
         tried = region.candidates(count) if isinstance(region, Masked) else count
-        return region.place(unit_points(self.method, key, tried, region.unit_dimension))[:count]
+        unit = unit_points(self.method, key, tried, region.unit_dimension)
+        return region.place(region.clustered(unit) if self.clustered else unit)[:count]
 
 
 def unit_points(method: Method, key: PRNGKeyArray, count: int, dimension: int) -> Float[Array, "N k"]:

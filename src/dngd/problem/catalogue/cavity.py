@@ -14,6 +14,7 @@ from dngd.problem.domain import Box
 from dngd.problem.preset import PAPER_PCG, Preset, paper_preset
 from dngd.problem.problem import Problem
 from dngd.problem.reference import evaluate_cavity, load_cavity
+from dngd.problem.sampling import Sampling
 from dngd.problem.stage import Stage
 
 REYNOLDS = 3000
@@ -44,6 +45,7 @@ def away_from_corners(points):
 
 def cavity() -> Problem:
     """Steady Navier-Stokes in the unit square at Re = 3000; pressure up to a constant."""
+    towards_walls = Sampling(clustered=True)  # layers of a thickness of 1/√Re lie there, and the singular corners
     return Problem(
         name="cavity",
         description="lid-driven cavity, steady Navier-Stokes at Re = 3000",
@@ -51,8 +53,8 @@ def cavity() -> Problem:
         fields=("u", "v", "p"),
         constants={"viscosity": 1 / REYNOLDS},
         conditions={
-            "interior": Operator(navier_stokes, points=1500),
-            "boundary": Dirichlet(wall_velocity, fields=("u", "v"), points=500),
+            "interior": Operator(navier_stokes, points=1500, sampling=towards_walls),
+            "boundary": Dirichlet(wall_velocity, fields=("u", "v"), points=500, sampling=towards_walls),
         },
         network=lambda key: MLP((2, 128, 128, 128, 128, 128, 3), key=key),
         reference=Reference(
@@ -60,7 +62,7 @@ def cavity() -> Problem:
         ),
         stages=tuple(Stage(f"Re = {reynolds}", {"viscosity": 1 / reynolds}, steps=50) for reynolds in (100, 400, 1000)),
         presets={
-            "default": Preset({"interior": 150, "boundary": 100}),
+            "default": Preset({"interior": 300, "boundary": 150}),
             "paper": paper_preset({"interior": 10_000, "boundary": 2000}, cap=1e-5, seconds=9000.0, **PAPER_PCG),
         },
     )
