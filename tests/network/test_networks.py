@@ -3,6 +3,7 @@
 import equinox as eqx
 import flax.linen as nn
 import jax
+import jax.flatten_util
 import jax.numpy as jnp
 import pytest
 from flax import nnx
@@ -99,9 +100,28 @@ def test_axis_aligned_neurons_see_one_coordinate_of_a_centred_box(input_scale):
     assert jnp.all(spread.biases[-1] == 0)
 
 
+def test_a_small_inner_scale_makes_a_sum_over_coordinates():
+    """What is no sum of functions of one coordinate is of second order in the network, and of first order in its
+    derivatives by parameters (by weights of the first layer that are zero)."""
+    mlp = MLP((2, 64, 64, 64, 1), key=KEY)
+
+    def interaction(inner_scale, of):
+        network = axis_aligned(mlp, -1.0, 1.0, key=KEY, spread=0.5, scale=2.0, inner_scale=inner_scale)
+        one, other, both, none = (of(network, jnp.array(x)) for x in [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.0, 0.0)])
+        return float(jnp.linalg.norm(both - one - other + none) / jnp.linalg.norm(both - none))
+
+    def gradient(network, x):
+        return jax.flatten_util.ravel_pytree(eqx.filter_grad(lambda network: network(x)[0])(network))[0]
+
+    for of, order in ((lambda network, x: network(x), 2), (gradient, 1)):
+        assert interaction(1.0, of) > 0.03
+        assert interaction(0.001, of) == pytest.approx(0.1**order * interaction(0.01, of), rel=0.1)
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
+        ({"inner_scale": 0.0}, "inner_scale=0.0 must be positive"),
         ({"high": [1.0, 0.0]}, "must be below"),
         ({"shared": [0, 1]}, "not all of them"),
         ({"shared": [2]}, "some of the coordinates 0 … 1"),

@@ -1,4 +1,4 @@
-"""Where the first layer of a network starts."""
+"""Where networks start."""
 
 from collections.abc import Sequence
 
@@ -22,6 +22,7 @@ def axis_aligned(
     shared: Sequence[int] = (),
     scale: float = 1.0,
     spread: float = 0.0,
+    inner_scale: float = 1.0,
 ) -> MLP:
     r"""The same network with each neuron of its first layer looking along one coordinate of a box.
 
@@ -36,7 +37,10 @@ def axis_aligned(
     - `key`: draws the biases.
     - `shared`: coordinates that every neuron sees, such as time.
     - `scale`: of the weights, where 1 is Glorot's for inputs of unit variance.
-    - `spread`: standard deviation of the hidden biases.
+    - `spread`: standard deviation of the first layer's biases.
+    - `inner_scale`: multiplies the weights of the second layer and divides those of the last. Where it is small, the
+      layers in between start in the linear part of their activation: the network is then a sum of functions of one
+      coordinate (and the shared ones) each, what steps add to it nearly so, and sums take far fewer points to learn.
     """
     width, size = mlp.weights[0].shape
     ends = np.broadcast_to(np.asarray(low, float), size), np.broadcast_to(np.asarray(high, float), size)
@@ -44,6 +48,9 @@ def axis_aligned(
         raise ValueError(f"low={low!r} must be below high={high!r} in every coordinate")
     if len(mlp.weights) < 2:
         raise ValueError("axis_aligned needs a network with a hidden layer")
+    for name, value in {"scale": scale, "inner_scale": inner_scale}.items():
+        if not 0 < value < float("inf"):
+            raise ValueError(f"{name}={value!r} must be positive: it multiplies weights")
     alone = [axis for axis in range(size) if axis not in shared]
     if not alone or not set(shared) <= set(range(size)):
         raise ValueError(
@@ -55,8 +62,8 @@ def axis_aligned(
     deviation = (ends[1] - ends[0]) / np.sqrt(12)
     weight = scale * mlp.weights[0] * seen / deviation
     offset = -weight @ ((ends[0] + ends[1]) / 2) * mlp.input_scale
-    *hidden, last = mlp.biases
-    keys = jax.random.split(key, len(hidden))
-    biases = [bias + spread * jax.random.normal(key, bias.shape) for key, bias in zip(keys, hidden, strict=True)]
-    biases = [biases[0] + offset, *biases[1:], last]
-    return eqx.tree_at(lambda mlp: (mlp.weights[0], mlp.biases), mlp, (jnp.asarray(weight), biases))
+    bias = mlp.biases[0] + offset + spread * jax.random.normal(key, (width,))
+    weights = [jnp.asarray(weight), *mlp.weights[1:]]
+    weights[1] = inner_scale * weights[1]
+    weights[-1] = weights[-1] / inner_scale
+    return eqx.tree_at(lambda mlp: (mlp.weights, mlp.biases[0]), mlp, (weights, bias))
