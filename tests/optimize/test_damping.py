@@ -41,7 +41,7 @@ def test_decay_stops_at_its_floor():
     assert value(rule, step=5000) == 1e-3
 
 
-def test_gain_ratio_follows_nielsen():
+def test_gain_ratio_asks_for_steps_of_half_the_length():
     rule = GainRatioDamping(initial=1.0)
 
     def after(gain, moved, state):
@@ -49,7 +49,9 @@ def test_gain_ratio_follows_nielsen():
 
     state = rule.init(jnp.float64)
     assert float(after(1.0, True, state)[0]) == pytest.approx(1 / 3)  # the model held: trust it more
-    assert float(after(0.5, True, state)[0]) == pytest.approx(1.0)
+    assert float(after(0.75, True, state)[0]) == pytest.approx(1.0)  # what a step of half the length gives
+    assert float(after(0.75 - 1e-9, True, state)[0]) == pytest.approx(1.0)
+    assert float(after(0.375, True, state)[0]) == pytest.approx(1.5)
     assert float(after(0.0, True, state)[0]) == pytest.approx(2.0)
     once = after(0.0, False, state)
     twice = after(0.0, False, once)
