@@ -178,9 +178,6 @@ class Masked(Domain):
         points = self.box.place(unit)
         return first_accepted(points, jax.vmap(self.holds)(points), len(points))[0]
 
-    def clustered(self, unit):
-        return self.box.clustered(unit)
-
     def normal(self, point):
         raise no_normal("the interior of a masked box")
 

@@ -25,7 +25,9 @@ class Region(eqx.Module):
 
     def clustered(self, unit: Float[Array, "N k"]) -> Float[Array, "N k"]:
         """Points of the cube moved so that they are placed denser towards the ends of every coordinate."""
-        raise ValueError(f"a {type(self).__name__} has no ends along coordinates; clustered points are for a Box")
+        raise ValueError(
+            f"clustered points are for a Box and its faces, not for a {type(self).__name__}; leave clustered=True out"
+        )
 
     @abc.abstractmethod
     def normal(self, point: Float[Array, " d"]) -> Float[Array, " d"]:
