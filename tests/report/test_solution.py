@@ -8,7 +8,7 @@ from dngd.report import Run, RunError, convergence_figure, find_runs, solution_f
 from dngd.report.convergence import draw_convergence
 from dngd.report.curve import band
 from dngd.report.group import group_runs
-from dngd.report.solution import log_error
+from dngd.report.solution import log_error, value_range
 
 
 @pytest.mark.parametrize("problem", ["kovasznay", "allen_cahn", "oscillator", "heat_10d"])
@@ -53,6 +53,22 @@ def test_the_error_uses_its_colours_where_the_error_is():
     assert low == pytest.approx(-9)  # six decades, not thirty
     assert values[1, 1] == low
     assert log_error(np.zeros((2, 2)))[1] == (-16.0, -15.0)
+
+
+def test_colours_are_for_the_values_not_for_two_infinite_corners():
+    values = np.linspace(-1, 1, 1600).reshape(40, 40)
+    assert value_range(values) == (-1, 1)
+    values[0, 0], values[-1, -1], values[3, 3] = -300.0, 200.0, np.nan
+    low, high = value_range(values)
+    assert -1 < low < -0.98
+    assert 0.98 < high < 1
+    values[0, 0] = -3.0  # not that far away
+    values[-1, -1] = 3.0
+    assert value_range(values) == (-3, 3)
+    one_peak = np.zeros((40, 40))
+    one_peak[7, 7] = 5.0
+    assert value_range(one_peak) == (0, 5)
+    assert value_range(np.full((2, 2), np.inf)) == (0, 1)
 
 
 @pytest.mark.parametrize("log_time", [False, True])

@@ -14,7 +14,7 @@ from dngd.report.curve import LABELS, band, measured, quantity, thin
 from dngd.report.fields import Fields, View
 from dngd.report.group import Group
 from dngd.report.run import Run
-from dngd.report.solution import log_error
+from dngd.report.solution import log_error, value_range
 
 # Fields are shown as finely as this many bytes of page allow, for all runs together.
 FIELD_BYTES = 10_000_000
@@ -114,7 +114,7 @@ class Pictures:
 
     def _panels(self, view: View) -> list[dict[str, Any]]:
         shown = view.prediction if view.reference is None else view.reference
-        limits = _limits(shown)
+        limits = value_range(shown)
         panels = [self._panel("network", view.prediction, limits, view.vector)]
         if view.reference is not None and view.error is not None:
             panels.append(self._panel("reference", view.reference, limits, view.reference_vector))

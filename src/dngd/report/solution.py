@@ -53,7 +53,7 @@ def _plane_figure(run: Run, fields: Fields, views: list[View]) -> Figure:
 
 def _draw_plane_view(figure: Figure, panels: list[Axes], fields: Fields, view: View) -> None:
     symbol = "speed |u|" if view.vector is not None else view.title
-    limits = _limits(view.prediction if view.reference is None else view.reference)
+    limits = value_range(view.prediction if view.reference is None else view.reference)
     pictures = [(f"network: {symbol}", view.prediction, "viridis", limits)]
     if view.reference is not None and view.error is not None:
         pictures.append((f"reference: {symbol}", view.reference, "viridis", limits))
@@ -76,7 +76,8 @@ def _draw_plane_view(figure: Figure, panels: list[Axes], fields: Fields, view: V
             axes.set_aspect("equal")
         else:
             axes.set_box_aspect(1)
-        figure.colorbar(image, cax=axes.inset_axes((1.04, 0.0, 0.055, 1.0)))  # as tall as the picture
+        beyond = ("neither", "min", "max", "both")[np.any(values < low) + 2 * np.any(values > high)]
+        figure.colorbar(image, cax=axes.inset_axes((1.04, 0.0, 0.055, 1.0)), extend=beyond)  # as tall as the picture
 
 
 def _can_flow(vector: Float[np.ndarray, "n0 n1 2"]) -> bool:
@@ -153,11 +154,15 @@ def _draw_curve(axes: Axes, run: Run, fields: Fields) -> None:
     axes.grid(alpha=0.3, which="both")
 
 
-def _limits(values: np.ndarray) -> tuple[float, float]:
+def value_range(values: Float[np.ndarray, "..."]) -> tuple[float, float]:
+    """What the colours show: all values, or all but one in a hundred where these are beyond the others by far, as
+    pressure is at a corner where it is infinite."""
     finite = values[np.isfinite(values)]
     if not finite.size:
         return 0.0, 1.0
-    low, high = float(finite.min()), float(finite.max())
+    low, common_low, common_high, high = map(float, np.quantile(finite, (0, 0.005, 0.995, 1)))
+    if high - low > 10 * (common_high - common_low) > 0:
+        return common_low, common_high
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
