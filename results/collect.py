@@ -4,8 +4,8 @@
     python results/collect.py keep --options "--momentum 0" DIR   # of a run with options that its name would not show
     python results/collect.py table                              # rewrites results/README.md from what is here
 
-A record is named after problem, method (with its preset, if not the default), budget and seed. Histories keep the
-rows where the error was evaluated and at most 100 others.
+A record is named after problem, method (with its preset, if not the default), budget and seed. Histories keep
+about 200 of the rows where the error was evaluated.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 from dngd.study.published import ERRORS, SECONDS
 
 HERE = Path(__file__).parent
-ROWS = 100
+ROWS = 200
 
 
 def name_of(summary):
@@ -31,8 +31,9 @@ def keep(directory, options):
     if summary["status"] != "finished":
         raise SystemExit(f"{directory} is {summary['status']}; only finished runs are kept")
     rows = (directory / "history.jsonl").read_text().splitlines()
-    every = max(1, len(rows) // ROWS)
-    kept = [row for place, row in enumerate(rows) if place % every == 0 or '"rel_l2"' in row or place == len(rows) - 1]
+    measured = [row for row in rows if '"rel_l2"' in row]
+    every = max(1, len(measured) // ROWS)
+    kept = [row for place, row in enumerate(measured) if place % every == 0 or place == len(measured) - 1]
     target = HERE / name_of(summary)
     target.mkdir(exist_ok=True)
     (target / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
