@@ -132,6 +132,14 @@ def test_boundary_and_initial_values_agree_with_the_table(name):
     assert jnp.abs(residual).max() < 1e-8
 
 
+def test_the_cavitys_equations_fade_in_the_corners_of_its_lid():
+    term = next(term for term in load_problem("cavity").terms() if term.name == "interior")
+    strain = Model(lambda point: jnp.stack([point[0], 0 * point[0], 0 * point[0]]), {})  # u = x, v = p = 0
+    for (x, y), distance in {(0.0, 1.0): 0.0, (1.0, 1.0): 0.0, (0.9, 1.0): 0.1, (0.5, 0.5): 0.5**0.5}.items():
+        weight = distance / np.hypot(distance, 0.1)
+        assert np.allclose(term.residual(strain, jnp.array([x, y])), weight * np.array([x, 0, 1]), atol=1e-15)
+
+
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_presets_fit_their_problem(name):
     problem = load_problem(name)

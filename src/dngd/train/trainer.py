@@ -249,7 +249,7 @@ class _Run:
         if by_steps or by_time:
             position.next_stage()
             self.terms = self._terms()
-            self.progress.note(f"stage: {self._stage_name()}")
+            self.progress.note(f"stage: {self._stage_name() or 'the problem itself'}")
 
     def _advance_phase(self) -> bool:
         position, config = self.position, self.config
