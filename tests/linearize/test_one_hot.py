@@ -50,8 +50,13 @@ def scaled(model, x):
     return jnp.sum(jnp.tanh(first @ x))[None] + model(x)
 
 
-@pytest.mark.parametrize("network", [equinox_value, flax_like, hard_constraint, both_ways, scaled])
-@pytest.mark.parametrize("outputs", [1, 2])
+QUICK = [(equinox_value, 2), (flax_like, 1), (hard_constraint, 2), (both_ways, 1), (scaled, 2)]
+OTHERS = [(network, 3 - outputs) for network, outputs in QUICK]
+
+
+@pytest.mark.parametrize(
+    ("network", "outputs"), [*QUICK, *(pytest.param(*one, marks=pytest.mark.slow) for one in OTHERS)]
+)
 def test_look_ups_equal_dense_products(network, outputs):
     keys = jax.random.split(jax.random.key(0), 4)
     model = eqx.nn.MLP(SIZE, outputs, 9, 2, jnp.tanh, key=keys[0])

@@ -256,7 +256,7 @@ def finish(child):
     assert child.returncode == 0, errors
 
 
-@pytest.mark.parametrize("times", [5, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_at_many_moments_ends_in_the_same_bits(tmp_path, times):
     """A checkpoint is written after every step, so many of the kills hit a write."""
     finish(start_child(tmp_path / "whole", tmp_path / "cache"))
