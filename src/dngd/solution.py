@@ -29,11 +29,15 @@ from dngd.train.trainer import Callback, train, working_precision
 
 @dataclass(frozen=True)
 class Solution:
-    """A trained network, callable: `solution(points)` gives the fields at points `(N, d)`."""
+    """A trained network, callable: `solution(points)` gives the fields at points `(N, d)`.
+
+    `model` has the best parameters of the last tenth of the run, by losses on points of their own, and `last` those
+    after its last step.
+    """
 
     problem: Problem
     model: Model
-    best: Model
+    last: Model
     summary: Mapping[str, Any]
     history: Sequence[Mapping[str, Any]]
 
@@ -139,7 +143,7 @@ def resume(
 
 def _solution(problem: Problem, trained, directory: RunDirectory | None = None) -> Solution:
     history = trained.rows if directory is None else read_history(directory.history)
-    return Solution(problem, trained.model, trained.best, trained.summary, history)
+    return Solution(problem, trained.model, trained.last, trained.summary, history)
 
 
 def load(path: str | Path, problem: Problem | None = None) -> Solution:
@@ -162,6 +166,6 @@ def load(path: str | Path, problem: Problem | None = None) -> Solution:
         raise ValueError(f"{path} holds no summary yet: the run was stopped before its first step")
     with working_precision(config.precision):
         like = problem.init(jax.random.key(0))
-        model = checkpoint.load_part(path / "checkpoint", "model", like)
-        best = checkpoint.load_best(path / "checkpoint", like)[0]
-    return Solution(problem, model, best, summary, read_history(path / "history.jsonl"))
+        last = checkpoint.load_part(path / "checkpoint", "model", like)
+        model = checkpoint.load_best(path / "checkpoint", like)[0]
+    return Solution(problem, model, last, summary, read_history(path / "history.jsonl"))

@@ -1,5 +1,7 @@
 """Regions and samplers: points lie where they should, evenly."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -161,12 +163,32 @@ def test_points_of_ones_own_are_drawn_without_replacement():
 
 def test_adaptive_points_follow_the_residual():
     points = jnp.linspace(0, 1, 1000)[:, None]
-    chosen = Adaptive(candidates=10, power=2.0, floor=0.0).choose(KEY, points, points[:, 0], 100)
+    chosen, weights = Adaptive(power=2.0, floor=0.0, weighted=False).choose(KEY, points, points[:, 0], 100)
     assert chosen.shape == (100, 1)
     assert np.unique(chosen).size == 100
     assert jnp.mean(chosen) > 0.65  # ∝ x²: mean ¾; uniform: ½
-    even = Adaptive(candidates=10, power=1.0, floor=1e6).choose(KEY, points, points[:, 0], 100)
+    np.testing.assert_array_equal(weights, 1.0)
+    even, _ = Adaptive(power=1.0, floor=1e6).choose(KEY, points, points[:, 0], 100)
     assert jnp.mean(even) == pytest.approx(0.5, abs=0.1)
+
+
+def test_weights_of_adaptive_points_leave_the_loss_as_it_is():
+    """On average over draws the weighted mean square is that of all candidates, and varies less than a plain one."""
+    points = jax.random.uniform(jax.random.key(1), (1000, 1))
+    residual = 0.01 + jnp.exp(-((points[:, 0] - 0.5) ** 2) / 2e-4)  # most of it in a fortieth of the interval
+    squares = residual**2
+
+    def adaptive(key):
+        chosen, weights = Adaptive().choose(key, points, residual, 100)
+        places = jnp.argmin(jnp.abs(points - chosen[:, 0]), axis=0)
+        return jnp.mean(weights * squares[places])
+
+    keys = jax.random.split(KEY, 2000)
+    found = jax.lax.map(adaptive, keys)
+    plain = jax.lax.map(lambda key: jnp.mean(jax.random.choice(key, squares, (100,), replace=False)), keys)
+    truth, error = float(jnp.mean(squares)), float(jnp.std(found)) / math.sqrt(len(keys))
+    assert float(jnp.mean(found)) == pytest.approx(truth, abs=4 * error)
+    assert jnp.std(found) < 0.4 * jnp.std(plain)
 
 
 @pytest.mark.usefixtures("as_users_run_it")

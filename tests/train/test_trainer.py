@@ -150,9 +150,12 @@ def test_adaptive_points_survive_an_interruption(tmp_path):
         assert bits(dngd.resume(out, problem, quiet=True).model) == bits(whole.model)
 
 
-def test_lbfgs_keeps_its_points():
+@pytest.mark.parametrize("adaptive", [None, dngd.Adaptive()])
+def test_lbfgs_keeps_its_points(adaptive):
     """What a step leaves on its points is what the next one finds."""
-    rows = dngd.solve(small.problem, steps=5, method="lbfgs", **SETTINGS).history
+    conditions = dict(small.problem.conditions)
+    conditions["interior"] = dataclasses.replace(conditions["interior"], sampling=dngd.Sampling(adaptive=adaptive))
+    rows = dngd.solve(small.make(conditions=conditions), steps=5, method="lbfgs", **SETTINGS).history
     found, left = [row["loss"] for row in rows[1:]], [row["loss"] - row["actual_reduction"] for row in rows[:-1]]
     np.testing.assert_allclose(found, left, rtol=1e-9)
 

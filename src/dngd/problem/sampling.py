@@ -23,20 +23,26 @@ Method = Literal["uniform", "latin_hypercube", "sobol"]
 
 
 class Adaptive(eqx.Module):
-    r"""Residual-adaptive distribution: candidates are kept with probability ∝ `|r|^power / mean(|r|^power) + floor`.
+    r"""More points where the residual is large: odds of being kept are `|r|^power / mean(|r|^power) + floor`.
+
+    Points that are likelier kept weigh less, so that the loss is on average that of all candidates, but varies
+    far less from draw to draw where few places have most of it.
 
     **Arguments:**
 
     - `candidates`: how many points are tried for each one kept.
     - `power`, `floor`: large power and small floor concentrate the points.
+    - `weighted`: False for points that all weigh the same, which also makes large residuals count for more.
 
-    **Reference:** C. Wu et al., *A comprehensive study of non-adaptive and residual-based adaptive sampling
-    for physics-informed neural networks*, CMAME 403 (2023).
+    **References:** C. Wu et al., *A comprehensive study of non-adaptive and residual-based adaptive sampling
+    for physics-informed neural networks*, CMAME 403 (2023), for the odds; N. Duffield, C. Lund, M. Thorup, *Priority
+    sampling for estimation of arbitrary subset sums*, J. ACM 54 (2007), for weights that leave sums unbiased.
     """
 
     candidates: int = eqx.field(static=True, default=10)
     power: float = eqx.field(static=True, default=1.0)
     floor: float = eqx.field(static=True, default=1.0)
+    weighted: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self):
         if isinstance(self.candidates, bool) or not isinstance(self.candidates, int) or self.candidates < 2:
@@ -50,14 +56,20 @@ class Adaptive(eqx.Module):
 
     def choose(
         self, key: PRNGKeyArray, points: Float[Array, "M d"], residual: Float[Array, " M"], count: int
-    ) -> Float[Array, "N d"]:
-        """`count` of the points, without replacement (the largest of randomly perturbed log-probabilities)."""
+    ) -> tuple[Float[Array, "N d"], Float[Array, " N"]]:
+        """`count` of the points, without replacement, and their weights."""
         size = residual**self.power
         size = jnp.where(jnp.isfinite(size), size, 0.0)
         mean = jnp.mean(size)
-        share = jnp.where(mean > 0, size / jnp.where(mean > 0, mean, 1.0), 1.0) + self.floor
-        perturbed = jnp.log(share) + jax.random.gumbel(key, share.shape, share.dtype)
-        return points[jax.lax.top_k(perturbed, count)[1]]
+        odds = jnp.where(mean > 0, size / jnp.where(mean > 0, mean, 1.0), 1.0) + self.floor
+        # The largest of randomly perturbed logarithms; the first one left out is the threshold.
+        values, places = jax.lax.top_k(jnp.log(odds) + jax.random.gumbel(key, odds.shape, odds.dtype), count + 1)
+        kept, threshold = places[:count], values[count]
+        if not self.weighted:
+            return points[kept], jnp.ones(count, odds.dtype)
+        # Given the threshold, a candidate exceeds it with this probability, whatever the others do.
+        chance = -jnp.expm1(-odds[kept] * jnp.exp(-threshold))
+        return points[kept], count / (len(odds) * chance)
 
 
 class Sampling(eqx.Module):

@@ -31,7 +31,7 @@ class Position:
     loss: float | None = None
     rel_l2: float | None = None
     best_rel_l2: float | None = None
-    best_loss: float | None = None
+    best_score: float | None = None  # of the parameters to end with, where they are being chosen
     started: str = ""
 
     def observe(self, fresh: float, fitted: float) -> None:

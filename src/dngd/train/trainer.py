@@ -18,11 +18,12 @@ import numpy as np
 from jaxtyping import PRNGKeyArray, PyTree
 
 from dngd.linear_solve.plan import plan
-from dngd.linearize.residual import residual_vector
+from dngd.linearize.residual import residual_vector, term_losses
 from dngd.optimize.outcome import Outcome
 from dngd.problem.accuracy import Errors
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
+from dngd.problem.term import Term
 from dngd.train.balance import balanced
 from dngd.train.build import Optimizer, make_optimizer
 from dngd.train.config import Config
@@ -35,6 +36,7 @@ from dngd.train.position import Clock, Position
 from dngd.train.progress import Progress, Quiet
 from dngd.train.record import history_row, now, run_summary
 from dngd.train.sampler import Sampler
+from dngd.train.selection import is_near_the_end, score
 from dngd.train.signals import StopRequest
 
 EVALUATION_SHARE = 0.02
@@ -48,10 +50,10 @@ Callback = Callable[[Mapping[str, Any], Model], bool | None]
 
 @dataclass(frozen=True)
 class Trained:
-    """What a run leaves: the last parameters, the best ones, and the summary."""
+    """What a run leaves: the parameters it ends with (`dngd.train.selection`), the last ones, and the summary."""
 
     model: Model
-    best: Model
+    last: Model
     summary: dict[str, Any]
     rows: list[dict[str, Any]]
 
@@ -102,6 +104,7 @@ class _Run:
         self.rows: list[dict[str, Any]] = []
         self.solver, self.residuals, self.parameters = "", 0, 0
         self.model: Model | None = None
+        self.best: Model | None = None
         self.errors: Errors | None = None
         self.last_evaluation = 0.0
         self.summary: dict[str, Any] = {}
@@ -124,10 +127,10 @@ class _Run:
         }
         self._resume()
         self.terms = self._terms()
-        batch = self._batch()
+        terms, batch = self._batch()
         _check_finite(batch)
         self._announce(batch)
-        self._compile(batch)
+        self._compile(terms, batch)
 
     def _resume(self) -> None:
         saved = self.kept.position()
@@ -152,8 +155,8 @@ class _Run:
     def _sampler(self) -> Sampler:
         return Sampler(self.problem.with_points(self._points()), self._key(1))
 
-    def _batch(self) -> dict[str, Any]:
-        """The points of the next step. A method whose curvature is that of one batch keeps those of its first."""
+    def _batch(self) -> tuple[tuple[Term, ...], dict[str, Any]]:
+        """Terms and points of the next step. A method whose curvature is that of one batch keeps those of its first."""
         position = self.position
         keeps = self.phases[position.phase].method in KEEP_THEIR_POINTS
         return self.sampler.batch(position.step - keeps * position.phase_step, self.model, self.terms)
@@ -165,19 +168,20 @@ class _Run:
     def _optimizer(self) -> Optimizer:
         return make_optimizer(self.phases[self.position.phase].method, self.config, self.position.expected_steps)
 
-    def _compile(self, batch) -> None:
+    def _compile(self, terms, batch) -> None:
         """One step whose result is not used; schedules that need their length learn it from a second one."""
         began = time.perf_counter()
         for _ in range(2):  # the first compiles, the second tells what an evaluation costs
             self._evaluate(timed=False)
-        info = _ready(self.optimizer.step(self.model, self.state, self.terms, batch))[2]
+        _ready(_losses(self.problem.terms(), self.model, self.validation))
+        info = _ready(self.optimizer.step(self.model, self.state, terms, batch))[2]
         self.solver = getattr(info, "solver", "")
         if self.phases[self.position.phase].method == "sgd" and not self.position.expected_steps:
             again = time.perf_counter()
-            _ready(self.optimizer.step(self.model, self.state, self.terms, batch))
+            _ready(self.optimizer.step(self.model, self.state, terms, batch))
             self.position.expected_steps = self._expected_steps(time.perf_counter() - again)
             self.optimizer = self._optimizer()
-            _ready(self.optimizer.step(self.model, self.state, self.terms, batch))
+            _ready(self.optimizer.step(self.model, self.state, terms, batch))
         self.position.compile_seconds += time.perf_counter() - began
 
     def _expected_steps(self, seconds_a_step: float) -> int:
@@ -195,11 +199,12 @@ class _Run:
         while (ending := self._ending()) is None:
             if self._advance():
                 clock.restart()  # compiling a phase is not training
-            batch = self._batch()
-            self.model, self.state, info = self.optimizer.step(self.model, self.state, self.terms, batch)
+            terms, batch = self._batch()
+            self.model, self.state, info = self.optimizer.step(self.model, self.state, terms, batch)
             info = jax.device_get(info)
             clock.tick()
             row = self._row(info)
+            self._judge()
             if self._evaluation_is_due():
                 self._evaluate()
                 row |= self._evaluated_row()
@@ -264,7 +269,7 @@ class _Run:
         self.optimizer = self._optimizer()
         self.state = self.optimizer.init(self.model)
         self.progress.note(f"method: {self.phases[position.phase].method}")
-        self._compile(self._batch())
+        self._compile(*self._batch())
         self._save()
         return True
 
@@ -273,10 +278,10 @@ class _Run:
             return False
         self.position.double()
         self.sampler = self._sampler()
-        batch = self._batch()
-        self.residuals = plan(self.terms, self.model, batch).residuals
+        terms, batch = self._batch()
+        self.residuals = plan(terms, self.model, batch).residuals
         self.progress.note(f"twice the points: {self.residuals:,} residuals")
-        self._compile(batch)
+        self._compile(terms, batch)
         self._save()
         return True
 
@@ -330,21 +335,26 @@ class _Run:
         return position.evaluation_seconds + self.last_evaluation <= EVALUATION_SHARE * position.seconds
 
     def _evaluate(self, timed: bool = True) -> None:
-        """Error against the reference, and the loss on points of its own, which decides what is best."""
+        """The error against the reference."""
         began = time.perf_counter()
         position = self.position
         if self.problem.evaluator is not None:
             self.errors = self.problem.errors(self.model, quick=True)
             position.rel_l2 = self.errors.rel_l2
             position.best_rel_l2 = min(position.rel_l2, position.best_rel_l2 or np.inf)
-        if position.stage >= len(self.stages):
-            terms = self.problem.terms()
-            loss = float(_loss(terms, self.model, self.validation))
-            if np.isfinite(loss) and (position.best_loss is None or loss < position.best_loss):
-                position.best_loss, self.best = loss, self.model
         self.last_evaluation = time.perf_counter() - began
         if timed:
             position.evaluation_seconds += self.last_evaluation
+
+    def _judge(self) -> None:
+        """Towards the end of the budget keep the best parameters, before it the last ones."""
+        position = self.position
+        if position.stage < len(self.stages) or not is_near_the_end(position, self.config):
+            self.best, position.best_score = self.model, None
+            return
+        found = score(_losses(self.problem.terms(), self.model, self.validation))
+        if position.best_score is None or found < position.best_score:
+            self.best, position.best_score = self.model, found
 
     def _evaluated_row(self) -> dict[str, Any]:
         return {} if self.errors is None else {"rel_l2": self.errors.rel_l2, "errors": self.errors.fields}
@@ -364,17 +374,19 @@ class _Run:
         self._write_summary("running", "running", "")
 
     def _finish(self, outcome: str, message: str) -> Trained:
+        if outcome not in ("seconds", "steps", "interrupted"):
+            self.best, self.position.best_score = self.model, None
         self._save()
         if self.problem.evaluator is not None:
             # Whoever interrupts is waiting: all test points can take minutes in 10⁵ dimensions.
-            self.errors = self.problem.errors(self.model, quick=outcome == "interrupted")
+            self.errors = self.problem.errors(self.best, quick=outcome == "interrupted")
             self.position.rel_l2 = self.errors.rel_l2
             self.position.best_rel_l2 = min(self.errors.rel_l2, self.position.best_rel_l2 or np.inf)
         status = "interrupted" if outcome == "interrupted" else "finished"
-        self.kept.fields(self.problem, self.model)
+        self.kept.fields(self.problem, self.best)
         self._write_summary(status, outcome, message)
         self.progress.end(self.summary)
-        return Trained(self.model, self.best, self.summary, self.rows)
+        return Trained(self.best, self.model, self.summary, self.rows)
 
     def failed(self, error: BaseException) -> None:
         """The last good checkpoint stays; the summary says what happened."""
@@ -389,13 +401,13 @@ class _Run:
     def _write_summary(self, status: str, outcome: str, message: str) -> None:
         size = {"parameters": self.parameters, "residuals": self.residuals, "solver": self.solver}
         ending = {"status": status, "outcome": outcome, "message": message}
-        self.summary = run_summary(self.problem.name, self.config, self.position, self.model, self.errors, size, ending)
+        self.summary = run_summary(self.problem.name, self.config, self.position, self.best, self.errors, size, ending)
         self.kept.summary(self.summary)
 
 
 @eqx.filter_jit
-def _loss(terms, model, batch):
-    return 0.5 * jnp.sum(residual_vector(terms, model, batch) ** 2)
+def _losses(terms, model, batch):
+    return term_losses(terms, model, batch, residual_vector(terms, model, batch))
 
 
 def _ready(tree: PyTree) -> PyTree:

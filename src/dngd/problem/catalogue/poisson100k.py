@@ -93,9 +93,10 @@ class StochasticPoisson(Condition):
         return self.draw_in_turn(key, 0, domain, count)
 
     def draw_in_turn(self, key, number, domain, count):
-        away, choice = jax.random.split(jax.random.fold_in(key, number))
+        bases, others = jax.random.split(key)
+        away, choice = jax.random.split(jax.random.fold_in(others, number))
         radius = jax.random.uniform(away, (count, 1), minval=SMALLEST_RADIUS * domain.radius, maxval=domain.radius)
-        x = radius * orthogonal_directions(key, number, count, domain.dimension)
+        x = radius * orthogonal_directions(bases, number, count, domain.dimension)
         chosen = jax.vmap(lambda key: sample_indices(key, domain.dimension, self.indices))(
             jax.random.split(choice, count)
         )
