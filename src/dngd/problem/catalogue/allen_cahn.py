@@ -6,6 +6,7 @@ import jax.numpy as jnp
 
 from dngd.network import MLP, PeriodicEmbedding
 from dngd.problem.accuracy import Reference
+from dngd.problem.boundary import Initial
 from dngd.problem.condition import Operator
 from dngd.problem.domain import Box
 from dngd.problem.preset import Preset, paper_preset
@@ -17,11 +18,11 @@ GROWTH = 2.5
 """Half the rate at which small values grow: errors made early are larger later."""
 
 KINK = (0.05, 0.02)
-"""Size in t and x of the corner where the solution is not smooth: the initial values have a kink at x = ±1."""
+"""Size in t and x of the place where no smooth function fulfils the equation: initial values have a kink at x = ±1."""
 
 
 def emphasis(t, x):
-    """What residuals are multiplied with: falls as errors have less time to grow, and to zero in the kink."""
+    """What the equation is multiplied with: falls as errors have less time to grow, and to zero at the kink."""
     square = (t / KINK[0]) ** 2 + ((1 - jnp.abs(x)) / KINK[1]) ** 2
     return jnp.exp(-GROWTH * t) * square / (1 + square)
 
@@ -36,10 +37,6 @@ def start(x):
 
 def emphasised_equation(u, t, x):
     return emphasis(t, x) * equation(u)
-
-
-def emphasised_start(u, x):
-    return emphasis(0.0, x) * (u - start(x))
 
 
 @functools.cache
@@ -62,7 +59,7 @@ def allen_cahn() -> Problem:
         domain=Box(t=(0, 1), x=(-1, 1)),
         conditions={
             "interior": Operator(emphasised_equation, points=1000, sampling=where_it_is_wrong),
-            "initial": Operator(emphasised_start, points=200, weight=10.0, on="t-", sampling=where_it_is_wrong),
+            "initial": Initial(start, points=200, weight=10.0, sampling=where_it_is_wrong),
         },
         network=lambda key: PeriodicEmbedding(MLP((3, 100, 100, 100, 100, 1), key=key), {1: 2.0}),
         reference=Reference(reference, batched=True, points=20_000),
