@@ -59,6 +59,21 @@ def test_clustered_points_are_dense_at_the_walls(method):
             assert abs((face[:, 1 - axis] < -np.cos(np.pi * 0.1)).mean() - 0.1) < 0.04
 
 
+def test_points_cluster_at_the_faces_that_are_named():
+    """Half of the distribution of Chebyshev nodes at one end; other coordinates as before; faces stay faces."""
+    box = Box(t=(1, 3), x=[(-1, 1)] * 2)
+    plain, early = (np.asarray(Sampling(clustered=faces).points(KEY, box, 4096)) for faces in (False, "t-"))
+    np.testing.assert_array_equal(early[:, 1:], plain[:, 1:])
+    for level in (0.1, 0.5, 0.9):
+        assert abs((early[:, 0] < 3 - 2 * np.cos(np.pi / 2 * level)).mean() - level) < 0.03
+    late = np.asarray(Sampling(clustered=("t+", "x0")).points(KEY, box, 4096))
+    assert abs((late[:, 0] < 1 + 2 * np.sin(np.pi / 2 * 0.1)).mean() - 0.1) < 0.03
+    assert abs((late[:, 1] < -np.cos(np.pi * 0.1)).mean() - 0.1) < 0.03
+    on_faces = np.asarray(Sampling(clustered="t-").points(KEY, Box(t=(0, 1), x=(0.1, 0.7)).boundary(), 1000))
+    assert set(on_faces[:, 1]) == {0.1, 0.7}
+    assert abs((on_faces[:, 0] < 1 - np.cos(np.pi / 4)).mean() - 0.5) < 0.05
+
+
 @pytest.mark.parametrize(
     "region", [Ball(3), PointSet(np.zeros((10, 2))), Ball(3).boundary(), BOX.where(lambda x: x > 0)]
 )
@@ -209,6 +224,7 @@ def test_weights_of_adaptive_points_leave_the_loss_as_it_is():
         (lambda: BOX.where(lambda x: x > 0).pair("x"), "masked"),
         (lambda: Sampling("sobolev"), "did you mean 'sobol'"),
         (lambda: Sampling(every=0), "every=0"),
+        (lambda: Sampling(clustered="z-").points(KEY, BOX, 5), "face 'z-': unknown coordinate 'z'"),
         (lambda: Adaptive(candidates=1), "candidates=1"),
         (lambda: Adaptive(power=0.0), "ignores the residual"),
         (lambda: Sampling("sobol").points(KEY, Ball(30_000), 2), "Sobol points exist"),

@@ -11,9 +11,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from dngd.derivative.names import Coordinates, unknown
+from dngd.derivative.names import Coordinates
 from dngd.problem.by_name import call_by_name, check_arguments
-from dngd.problem.region import Faces, Region, Sphere, directions, first_accepted, no_normal, towards_ends
+from dngd.problem.region import (
+    Faces,
+    Region,
+    Sphere,
+    directions,
+    first_accepted,
+    named_faces,
+    no_normal,
+    towards_faces,
+)
 
 ACCEPTANCE_TRIALS = 2**14
 """Points drawn once to see which share of a box a mask keeps."""
@@ -86,8 +95,8 @@ class Box(Domain):
         low, high = jnp.asarray(self.low, unit.dtype), jnp.asarray(self.high, unit.dtype)
         return low + (high - low) * unit
 
-    def clustered(self, unit):
-        return towards_ends(unit)
+    def clustered(self, points, faces):
+        return towards_faces(points, self.names, self.low, self.high, faces)
 
     def normal(self, point):
         raise no_normal("the interior of a Box")
@@ -96,19 +105,8 @@ class Box(Domain):
         names = [self.names.axes[axis] for axis in self.names.spatial] if faces is None else list(faces)
         if not names:
             raise ValueError("a boundary needs at least one face, such as 'x-'")
-        found = [face for name in names for face in self._faces(name)]
-        return Faces(self.low, self.high, tuple(dict.fromkeys(found)))
-
-    def _faces(self, name: str) -> list[tuple[int, int]]:
-        stem = name.rstrip("+-")
-        if stem not in self.names.names:
-            raise ValueError(
-                f"face {name!r}: " + unknown("coordinate", stem, self.names.names) + "; faces are named x-, x+ or x"
-            )
-        sides = {"": (0, 1), "-": (0,), "+": (1,)}.get(name[len(stem) :])
-        if sides is None:
-            raise ValueError(f"face {name!r} is not one of {stem!r}, {stem + '-'!r}, {stem + '+'!r}")
-        return [(axis, side) for axis in self.names.positions(stem) for side in sides]
+        found = [face for name in names for face in named_faces(self.names, name)]
+        return Faces(self.names, self.low, self.high, tuple(dict.fromkeys(found)))
 
     def pair(self, coordinate):
         axis = self.names.axis(coordinate)

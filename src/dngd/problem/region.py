@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from dngd.derivative.names import Coordinates, unknown
+
 
 class Region(eqx.Module):
     """A set of points, as the image of the unit cube."""
@@ -23,10 +25,10 @@ class Region(eqx.Module):
     def place(self, unit: Float[Array, "N k"]) -> Float[Array, "N d"]:
         """Points of the region from points of the cube; uniform ones from uniform ones."""
 
-    def clustered(self, unit: Float[Array, "N k"]) -> Float[Array, "N k"]:
-        """Points of the cube moved so that they are placed denser towards the ends of every coordinate."""
+    def clustered(self, points: Float[Array, "N d"], faces: tuple[str, ...] | None) -> Float[Array, "N d"]:
+        """Points of the region moved towards some faces of its box, or all."""
         raise ValueError(
-            f"clustered points are for a Box and its faces, not for a {type(self).__name__}; leave clustered=True out"
+            f"clustered points are for a Box and its faces, not for a {type(self).__name__}; leave clustered out"
         )
 
     @abc.abstractmethod
@@ -34,9 +36,37 @@ class Region(eqx.Module):
         """The outward unit normal at a point of a boundary."""
 
 
-def towards_ends(unit: Float[Array, "N k"]) -> Float[Array, "N k"]:
-    """From uniform numbers to those distributed as Chebyshev nodes are."""
-    return 0.5 * (1 - jnp.cos(jnp.pi * unit))
+def named_faces(names: Coordinates, name: str) -> list[tuple[int, int]]:
+    """Axis and side (0 low, 1 high) of the faces called `"x-"`, `"x+"` or `"x"` (both)."""
+    stem = name.rstrip("+-")
+    if stem not in names.names:
+        raise ValueError(
+            f"face {name!r}: " + unknown("coordinate", stem, names.names) + "; faces are named x-, x+ or x"
+        )
+    sides = {"": (0, 1), "-": (0,), "+": (1,)}.get(name[len(stem) :])
+    if sides is None:
+        raise ValueError(f"face {name!r} is not one of {stem!r}, {stem + '-'!r}, {stem + '+'!r}")
+    return [(axis, side) for axis in names.positions(stem) for side in sides]
+
+
+def towards_faces(
+    points: Float[Array, "N d"],
+    names: Coordinates,
+    low: tuple[float, ...],
+    high: tuple[float, ...],
+    faces: tuple[str, ...] | None,
+) -> Float[Array, "N d"]:
+    """Uniform points of a box moved so that they lie as Chebyshev nodes do, towards one end of a coordinate or both."""
+    chosen = np.zeros((2, len(low)), bool)
+    for name in names.names if faces is None else faces:
+        axes, sides = np.asarray(named_faces(names, name)).T
+        chosen[sides, axes] = True
+    low, size = jnp.asarray(low, points.dtype), jnp.asarray(np.subtract(high, low), points.dtype)
+    unit = (points - low) / size
+    both, first, last = 0.5 * (1 - jnp.cos(jnp.pi * unit)), 1 - jnp.cos(jnp.pi / 2 * unit), jnp.sin(jnp.pi / 2 * unit)
+    moved = low + size * jnp.select([chosen.all(axis=0), chosen[0], chosen[1]], [both, first, last], unit)
+    on_a_face = (unit == 0) | (unit == 1)
+    return jnp.where(on_a_face | ~chosen.any(axis=0), points, moved)
 
 
 def no_normal(what: str) -> ValueError:
@@ -49,6 +79,7 @@ class Faces(Region):
     Each face is a pair of an axis and a side (0 low, 1 high).
     """
 
+    names: Coordinates = eqx.field(static=True)
     low: tuple[float, ...] = eqx.field(static=True)
     high: tuple[float, ...] = eqx.field(static=True)
     faces: tuple[tuple[int, int], ...] = eqx.field(static=True)
@@ -74,8 +105,8 @@ class Faces(Region):
         bound = jnp.where(side == 1, jnp.asarray(high, unit.dtype)[axis], jnp.asarray(low, unit.dtype)[axis])
         return jnp.where(position == axis[:, None], bound[:, None], inside)
 
-    def clustered(self, unit):
-        return unit.at[:, 1:].set(towards_ends(unit[:, 1:]))  # the first entry chooses the face
+    def clustered(self, points, faces):
+        return towards_faces(points, self.names, self.low, self.high, faces)
 
     def normal(self, point):
         bounds = jnp.stack([jnp.asarray(self.low, point.dtype), jnp.asarray(self.high, point.dtype)])

@@ -80,14 +80,16 @@ class Sampling(eqx.Module):
     - `method`: `"uniform"`, `"latin_hypercube"` or `"sobol"` (scrambled, shifted at random each time).
     - `every`: steps between draws; `None` keeps the first points for ever.
     - `adaptive`: follow the residual, see `Adaptive`.
-    - `clustered`: denser towards the ends of every coordinate, as Chebyshev nodes are; for flows along walls and other
-      boundary layers, in a `Box` and on its faces.
+    - `clustered`: denser towards faces of a `Box`, as Chebyshev nodes are: `"t-"` where most happens at first,
+      `("x", "y+")`, or True for all of them, for flows along walls.
     """
 
     method: Method = eqx.field(static=True, default="uniform")
     every: int | None = eqx.field(static=True, default=1)
     adaptive: Adaptive | None = None
-    clustered: bool = eqx.field(static=True, default=False)
+    clustered: bool | tuple[str, ...] = eqx.field(
+        static=True, default=False, converter=lambda faces: (faces,) if isinstance(faces, str) else faces
+    )
 
     def __check_init__(self):
         if self.method not in get_args(Method):
@@ -106,7 +108,10 @@ class Sampling(eqx.Module):
             return region.draw(key, count)
         tried = region.candidates(count) if isinstance(region, Masked) else count
         unit = unit_points(self.method, key, tried, region.unit_dimension)
-        return region.place(region.clustered(unit) if self.clustered else unit)[:count]
+        placed = region.place(unit)[:count]
+        return (
+            region.clustered(placed, None if self.clustered is True else self.clustered) if self.clustered else placed
+        )
 
 
 def unit_points(method: Method, key: PRNGKeyArray, count: int, dimension: int) -> Float[Array, "N k"]:
