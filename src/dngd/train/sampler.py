@@ -63,7 +63,7 @@ class Sampler:
         self, term: Term, model: PyTree, candidates: Float[Array, "M d"], step: Int[Array, ""]
     ) -> dict[str, Array]:
         condition = self._conditions[term.name]
-        size = _residual_sizes(term, model, candidates)
+        size = residual_sizes(term, model, candidates)
         key = jax.random.fold_in(jax.random.fold_in(self._key, 2**30), step)
         points, weights = condition.sampling.adaptive.choose(key, candidates, size, condition.points)
         return {"points": points, "weights": weights, "step": step}
@@ -91,6 +91,6 @@ class Sampler:
 
 
 @eqx.filter_jit
-def _residual_sizes(term: Term, model: PyTree, points: Float[Array, "M d"]) -> Float[Array, " M"]:
+def residual_sizes(term: Term, model: PyTree, points: PyTree) -> Float[Array, " M"]:
     """`‖r‖` at every point."""
     return jax.vmap(lambda point: jnp.sqrt(jnp.sum(jnp.square(term.residual(model, point)))))(points)

@@ -26,6 +26,7 @@ from dngd.problem.problem import Problem
 from dngd.problem.term import Term
 from dngd.train.balance import balanced
 from dngd.train.build import Optimizer, make_optimizer
+from dngd.train.concentration import concentration
 from dngd.train.config import Config
 from dngd.train.directory import RunDirectory
 from dngd.train.environment import environment
@@ -35,7 +36,7 @@ from dngd.train.method import KEEP_THEIR_POINTS, grows, phases
 from dngd.train.position import Clock, Position
 from dngd.train.progress import Progress, Quiet
 from dngd.train.record import history_row, now, run_summary
-from dngd.train.sampler import Sampler
+from dngd.train.sampler import Sampler, residual_sizes
 from dngd.train.selection import is_near_the_end, score
 from dngd.train.signals import StopRequest
 
@@ -386,7 +387,18 @@ class _Run:
         self.kept.fields(self.problem, self.best)
         self._write_summary(status, outcome, message)
         self.progress.end(self.summary)
+        if outcome in ("seconds", "steps", "stalled"):
+            self._say_where_it_is_wrong()
         return Trained(self.best, self.model, self.summary, self.rows)
+
+    def _say_where_it_is_wrong(self) -> None:
+        axes = self.problem.domain.coordinates.axes
+        for term in self.problem.terms():
+            points = self.validation[term.name]
+            squares = np.asarray(residual_sizes(term, self.best, points)) ** 2
+            found = concentration(squares, np.asarray(points) if eqx.is_array(points) else None, axes)
+            if sentence := found.about(term.name):
+                self.progress.note(sentence)
 
     def failed(self, error: BaseException) -> None:
         """The last good checkpoint stays; the summary says what happened."""

@@ -1,0 +1,51 @@
+"""Whether few places have most of a residual, and where they are.
+
+Whether a batch happens to hit such places then decides its loss, and with it damping, step length and momentum: the run
+hovers, however small the residual is elsewhere.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+FEW = 0.01
+"""Share of the points that is looked at. For a residual like a normal random number it has 9 % of the squares."""
+
+MOST = 0.5
+"""Share of the sum of squares from which on it is worth a word."""
+
+NARROW = 0.25
+"""Of the range of a coordinate: the few points have a place if the middle four fifths of them are closer than this."""
+
+
+@dataclass(frozen=True)
+class Concentration:
+    """The share of the sum of squares that the few points have, and coordinates in which these lie close together."""
+
+    share: float
+    places: dict[str, tuple[float, float]]
+
+    def about(self, name: str) -> str:
+        """A sentence, or nothing where the residual is spread out."""
+        if self.share < MOST:
+            return ""
+        places = ", ".join(f"{axis} from {low:.3g} to {high:.3g}" for axis, (low, high) in self.places.items())
+        return (
+            f"{FEW:.0%} of the points of {name!r} have {self.share:.0%} of its loss"
+            + (f" ({places})" if places else "")
+            + "; see 'A run hovers' in docs/troubleshooting.md"
+        )
+
+
+def concentration(squares: np.ndarray, points: np.ndarray | None, axes: Sequence[str]) -> Concentration:
+    """Of squared residuals `(N,)` at points `(N, d)`, or anywhere (None)."""
+    few = np.argsort(squares)[-max(1, round(FEW * len(squares))) :]
+    total = squares.sum()
+    share = float(squares[few].sum() / total) if 0 < total < np.inf else 0.0
+    places: dict[str, tuple[float, float]] = {}
+    if points is not None:
+        low, high = np.quantile(points[few], (0.1, 0.9), axis=0)
+        narrow = high - low < NARROW * np.ptp(points, axis=0)
+        places = {axes[k]: (float(low[k]), float(high[k])) for k in np.flatnonzero(narrow)}
+    return Concentration(share, places)
