@@ -2,6 +2,7 @@
 
     python results/collect.py keep runs/kovasznay-auto-seed0 …   # copies a run's record here
     python results/collect.py keep --options "--momentum 0" DIR   # of a run with options that its name would not show
+    python results/collect.py keep --note "on one core" DIR       # and what else one should know of it
     python results/collect.py table                              # rewrites results/README.md from what is here
 
 A record is named after problem, method (with its preset, if not the default), budget and seed. Histories keep
@@ -26,8 +27,8 @@ def name_of(summary):
     return f"{summary['problem']}-{method}{preset}{options}-{round(summary['seconds'])}s-seed{summary['seed']}"
 
 
-def keep(directory, options):
-    summary = json.loads((directory / "summary.json").read_text()) | {"options": options}
+def keep(directory, options, note):
+    summary = json.loads((directory / "summary.json").read_text()) | {"options": options, "note": note}
     if summary["status"] != "finished":
         raise SystemExit(f"{directory} is {summary['status']}; only finished runs are kept")
     rows = (directory / "history.jsonl").read_text().splitlines()
@@ -56,8 +57,8 @@ def table():
         "`dngd solve PROBLEM --seconds S --seed K` with the method and preset given. Two CPU cores; the paper's column "
         "is its best method on an A100 GPU after 3000 s (the cavity: 9000 s).",
         "",
-        "| problem | method | seconds | seeds | relative L² error, median (all) | steps | ended by | paper |",
-        "|---|---|---|---|---|---|---|---|",
+        "| problem | method | seconds | seeds | relative L² error, median (all) | steps | ended by | paper | note |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for (problem, method, seconds), runs in sorted(groups.items()):
         errors = sorted(run["rel_l2"] for run in runs)
@@ -66,9 +67,10 @@ def table():
         paper = "" if published is None else f"{min(published.values()):.2e} after {SECONDS[problem]:g} s"
         steps = round(statistics.median(run["steps"] for run in runs))
         ended = ", ".join(sorted({run["outcome"] for run in runs}))
+        notes = "; ".join(sorted({run.get("note", "") for run in runs} - {""}))
         lines.append(
             f"| {problem} | {method} | {seconds:g} | {', '.join(str(run['seed']) for run in runs)} | "
-            f"{statistics.median(errors):.2e}{every} | {steps} | {ended} | {paper} |"
+            f"{statistics.median(errors):.2e}{every} | {steps} | {ended} | {paper} | {notes} |"
         )
     (HERE / "README.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
@@ -80,11 +82,12 @@ def main():
     keeping = commands.add_parser("keep")
     keeping.add_argument("runs", nargs="+", type=Path)
     keeping.add_argument("--options", default="", help="that the run was given beside method, preset, seconds and seed")
+    keeping.add_argument("--note", default="", help="on the machine, say")
     commands.add_parser("table")
     chosen = parser.parse_args()
     if chosen.command == "keep":
         for directory in chosen.runs:
-            keep(directory, chosen.options)
+            keep(directory, chosen.options, chosen.note)
     table()
 
 

@@ -11,6 +11,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 from dngd.problem.problem import Problem
 from dngd.problem.term import Term
 
+PART = 4096
+"""Points whose residuals are computed together."""
+
 
 class Sampler:
     """Draws what a step needs, from the seed and the number of the step.
@@ -92,5 +95,9 @@ class Sampler:
 
 @eqx.filter_jit
 def residual_sizes(term: Term, model: PyTree, points: PyTree) -> Float[Array, " M"]:
-    """`‖r‖` at every point."""
-    return jax.vmap(lambda point: jnp.sqrt(jnp.sum(jnp.square(term.residual(model, point)))))(points)
+    """`‖r‖` at every point, in parts: there are ten candidates for every point of a step."""
+
+    def size(point):
+        return jnp.sqrt(jnp.sum(jnp.square(term.residual(model, point))))
+
+    return jax.lax.map(size, points, batch_size=PART)
