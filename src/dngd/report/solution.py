@@ -148,7 +148,8 @@ def _draw_curve(axes: Axes, run: Run, fields: Fields) -> None:
     axes.plot(times[shown], values[shown], marker, color=CURVE, markersize=4)
     cores = run.summary.get("environment", {}).get("cores") if isinstance(run.summary.get("environment"), dict) else 0
     of_velocity = "\nof the velocity" if fields.is_flow and name == "rel_l2" else ""
-    axes.set(xlabel=f"seconds ({cores} CPU core{'s' * (cores != 1)})" if cores else "seconds", title=LABELS[name] + of_velocity)
+    where = f" ({cores} CPU core{'s' * (cores != 1)})" if cores else ""
+    axes.set(xlabel=f"seconds{where}", title=LABELS[name] + of_velocity)
     if shown.any():
         axes.set_yscale("log")
     axes.grid(alpha=0.3, which="both")
