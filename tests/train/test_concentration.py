@@ -27,8 +27,8 @@ def test_what_is_spread_out_is_not_worth_a_word(spread):
     assert found.about("equation") == ""
 
 
-@pytest.mark.parametrize("squares", [np.zeros(10), np.array([np.inf, 1.0]), np.array([np.nan, 1.0])])
-def test_nothing_to_say_without_a_finite_sum(squares):
+@pytest.mark.parametrize("squares", [np.zeros(100), np.full(100, np.inf), np.full(100, np.nan), np.array([9.0, 1.0])])
+def test_nothing_to_say_without_a_finite_sum_or_with_few_points(squares):
     assert concentration(squares, None, ()).about("equation") == ""
 
 

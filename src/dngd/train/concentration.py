@@ -40,7 +40,9 @@ class Concentration:
 
 def concentration(squares: np.ndarray, points: np.ndarray | None, axes: Sequence[str]) -> Concentration:
     """Of squared residuals `(N,)` at points `(N, d)`, or anywhere (None)."""
-    few = np.argsort(squares)[-max(1, round(FEW * len(squares))) :]
+    if FEW * len(squares) < 1:  # one of two points is not few
+        return Concentration(0.0, {})
+    few = np.argsort(squares)[-round(FEW * len(squares)) :]
     total = squares.sum()
     share = float(squares[few].sum() / total) if 0 < total < np.inf else 0.0
     places: dict[str, tuple[float, float]] = {}
