@@ -10,7 +10,7 @@ from dngd.problem.condition import Operator
 from dngd.problem.domain import Box
 from dngd.problem.preset import Preset, paper_preset
 from dngd.problem.problem import Problem
-from dngd.problem.sampling import Sampling
+from dngd.problem.sampling import Adaptive, Sampling
 
 
 def equation(u, diffusion):
@@ -37,7 +37,7 @@ def heat() -> Problem:
         domain=Box(t=(0, 1), x=[(0, 1)] * 10),
         constants={"diffusion": 0.25},
         conditions={
-            "interior": Operator(equation, points=2000, sampling=early),
+            "interior": Operator(equation, points=2000, sampling=Sampling(clustered="t-", adaptive=Adaptive())),
             "boundary": Dirichlet(exact, points=500, sampling=early),
             "initial": Initial(exact, points=500),
         },
