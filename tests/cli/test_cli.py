@@ -95,6 +95,22 @@ def test_wrong_usage_is_explained(arguments, message, capsys):
     assert re.search(message, capsys.readouterr().err)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("import dngd\nproblem = 1 / 0\n", "line 2: ZeroDivisionError: division by zero"),
+        ("def problem():\n    return nothing\n", "line 2: NameError: name 'nothing' is not defined"),
+        ("problem = (\n", r"SyntaxError: '\(' was never closed \(mine.py, line 1\)"),
+        ("problem = 3\n", "is a int, not a dngd.Problem"),
+    ],
+)
+def test_what_a_file_raises_is_explained(text, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(text)
+    assert main(["solve", "mine.py:problem"]) == ExitCode.USAGE
+    assert re.search(message, capsys.readouterr().err)
+
+
 @pytest.mark.parametrize("study", ["table", "sweep", "landmarks", "complexity"])
 def test_every_study_has_its_options(study, capsys):
     with pytest.raises(SystemExit) as ended:

@@ -1,7 +1,11 @@
 """Problems by name: of the catalogue, or from a file of the user's."""
 
+import contextlib
 import importlib.util
+import traceback
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 from dngd.problem.catalogue import load_problem
 from dngd.problem.problem import Problem
@@ -20,15 +24,34 @@ def find_problem(name: str) -> Problem:
     file = Path(path)
     if not file.is_file():
         raise ValueError(f"problem {name!r}: there is no file {path}")
-    specification = importlib.util.spec_from_file_location(file.stem, file)
-    if specification is None or specification.loader is None:
-        raise ValueError(f"problem {name!r}: {path} is not a Python file")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
+    with _explained(name, file):
+        module = _executed(file)
     if not hasattr(module, attribute):
         raise ValueError(f"problem {name!r}: {path} has no {attribute!r}")
     found = getattr(module, attribute)
-    problem = found() if callable(found) and not isinstance(found, Problem) else found
+    with _explained(name, file):
+        problem = found() if callable(found) and not isinstance(found, Problem) else found
     if not isinstance(problem, Problem):
         raise ValueError(f"problem {name!r} is a {type(problem).__name__}, not a dngd.Problem")
     return problem
+
+
+def _executed(file: Path) -> ModuleType:
+    specification = importlib.util.spec_from_file_location(file.stem, file)
+    if specification is None or specification.loader is None:
+        raise ImportError(f"{file} is not a Python file")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@contextlib.contextmanager
+def _explained(name: str, file: Path) -> Iterator[None]:
+    """Whatever a file of the user's raises, with the last line of it that was being executed."""
+    try:
+        yield
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if Path(frame.filename) == file.absolute()]
+        where = f", line {lines[-1]}" if lines else ""
+        raise ValueError(f"problem {name!r}{where}: {type(error).__name__}: {error}") from error
