@@ -28,9 +28,4 @@ def score(term_losses: Mapping[str, Float[Array, ""]]) -> float:
 
 def is_near_the_end(position: Position, config: Config) -> bool:
     """Whether the last share of the budget has begun."""
-    spent = [
-        done / budget
-        for done, budget in ((position.seconds, config.seconds), (position.step, config.steps))
-        if budget is not None
-    ]
-    return max(spent) >= 1 - SHARE
+    return position.spent(config.seconds, config.steps) >= 1 - SHARE
