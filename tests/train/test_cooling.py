@@ -82,3 +82,13 @@ def test_interrupted_before_or_after_it_begins(last, tmp_path):
     dngd.solve(small.problem, steps=40, out=tmp_path, quiet=True, doublings=0, callbacks=[interrupt])
     again = dngd.resume(tmp_path, small.problem, quiet=True)
     np.testing.assert_array_equal(parameters(again.last), parameters(whole.last))
+
+
+def test_larger_budget_makes_steps_long_again(tmp_path):
+    dngd.solve(small.problem, steps=40, out=tmp_path, quiet=True, doublings=0)
+    found = []
+    dngd.resume(
+        tmp_path, small.problem, steps=100, quiet=True, callbacks=[lambda row, model: found.append(parameters(model))]
+    )
+    moved = np.linalg.norm(np.diff(np.stack(found), axis=0), axis=1)  # of steps 42 to 100
+    assert np.median(moved[:50]) > 2 * np.median(moved[55:])

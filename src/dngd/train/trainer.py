@@ -296,10 +296,12 @@ class _Run:
 
     def _cool(self) -> None:
         position = self.position
-        if position.cooling or position.stage < len(self.stages) or not is_due(position, self.config):
+        due = position.stage == len(self.stages) and is_due(position, self.config)
+        if due == position.cooling or not isinstance(self.optimizer, DualNaturalGradient):
             return
-        if isinstance(self.optimizer, DualNaturalGradient):
-            self.state, position.cooling = self.optimizer.at_rest(self.state), True
+        position.cooling = due  # no longer so where a run goes on with a larger budget
+        if due:
+            self.state = self.optimizer.at_rest(self.state)
             self.progress.note("steps of a tenth of the length until the end")
 
     def _batch_is_too_small(self) -> bool:
