@@ -30,6 +30,7 @@ def test_list_names_every_problem(capsys):
     assert all(name in printed for name in ("heat", "poisson100k", "inverse", "lbfgs"))
 
 
+@pytest.mark.usefixtures("compiled_quickly")
 def test_solve_resume_report(tmp_path, capsys):
     arguments = ["solve", SMALL, "--steps", "12", "--out", "run", "--points", "interior", "20", "--tensorboard"]
     assert main(arguments) == ExitCode.DONE
@@ -172,7 +173,7 @@ def test_comparison_goes_on_where_it_stopped(tmp_path, capsys):
     assert (tmp_path / "runs/convergence.png").exists()
     finished = (tmp_path / "runs/dense-seed0/summary.json").read_text()
     # One more method; the others are not run again.
-    arguments[3] = "dense,adam,primal"
+    arguments[3] = "dense,adam,sgd"
     assert main(arguments) == ExitCode.DONE
     assert "dense-seed0: finished before" in capsys.readouterr().out
     assert (tmp_path / "runs/dense-seed0/summary.json").read_text() == finished

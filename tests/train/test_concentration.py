@@ -47,7 +47,7 @@ def test_a_run_says_where_it_is_wrong():
     for equation, said in ((jump, True), (lambda u, x: u.xx + jnp.sin(3 * x), False)):
         conditions = {"equation": dngd.Operator(equation, points=1000), "ends": dngd.Dirichlet(0.0, points=2)}
         notes = Notes()
-        dngd.solve(small.make(conditions=conditions), steps=2, doublings=0, progress=notes)
+        dngd.solve(small.make(conditions=conditions), steps=2, method="adam", progress=notes)
         assert (
             any("of the points of 'equation' have" in text and "(x from 0.49" in text for text in notes.texts) is said
         )

@@ -14,6 +14,8 @@ import dngd
 from dngd.train.cooling import LENGTH, is_due
 from dngd.train.position import Position
 
+pytestmark = pytest.mark.usefixtures("compiled_quickly")
+
 
 def parameters(model):
     return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array))])
