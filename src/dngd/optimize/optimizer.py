@@ -140,14 +140,6 @@ class DualNaturalGradient(eqx.Module):
             memory = self.solver.init(shape[0], dtype)
         return State(jnp.zeros((), jnp.int32), self.damping.init(dtype), momentum, memory, self.momentum.init(dtype))
 
-    def at_rest(self, state: State) -> State:
-        """The state with momentum starting anew; λ and what a solver remembers stay."""
-        if state.momentum is None:
-            return state
-        rest = jax.tree.map(jnp.zeros_like, state.momentum)
-        rule = self.momentum.init(jnp.result_type(*jax.tree.leaves(rest)))
-        return eqx.tree_at(lambda state: (state.momentum, state.momentum_rule), state, (rest, rule))
-
     def step(
         self, params: PyTree, state: State, terms: Sequence[Term], batch: Mapping[str, Any]
     ) -> tuple[PyTree, State, Info]:

@@ -31,14 +31,8 @@ class Position:
     loss: float | None = None
     rel_l2: float | None = None
     best_rel_l2: float | None = None
-    cooling: bool = False  # whether steps are short by now
     best_score: float | None = None  # of the parameters to end with, where they are being chosen
     started: str = ""
-
-    def spent(self, seconds: float | None, steps: int | None) -> float:
-        """Share of a budget that is used up, whichever ends first."""
-        pairs = ((self.seconds, seconds), (self.step, steps))
-        return max((done / budget for done, budget in pairs if budget is not None), default=0.0)
 
     def observe(self, fresh: float, fitted: float) -> None:
         """The loss before and after a step on its points."""

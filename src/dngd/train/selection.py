@@ -28,4 +28,9 @@ def score(term_losses: Mapping[str, Float[Array, ""]]) -> float:
 
 def is_near_the_end(position: Position, config: Config) -> bool:
     """Whether the last share of the budget has begun."""
-    return position.spent(config.seconds, config.steps) >= 1 - SHARE
+    spent = [
+        done / budget
+        for done, budget in ((position.seconds, config.seconds), (position.step, config.steps))
+        if budget is not None
+    ]
+    return max(spent) >= 1 - SHARE

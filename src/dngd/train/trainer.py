@@ -19,7 +19,6 @@ from jaxtyping import PRNGKeyArray, PyTree
 
 from dngd.linear_solve.plan import plan
 from dngd.linearize.residual import residual_vector, term_losses
-from dngd.optimize.optimizer import DualNaturalGradient
 from dngd.optimize.outcome import Outcome
 from dngd.problem.accuracy import Errors
 from dngd.problem.model import Model
@@ -29,7 +28,6 @@ from dngd.train.balance import balanced
 from dngd.train.build import Optimizer, make_optimizer
 from dngd.train.concentration import concentration
 from dngd.train.config import Config
-from dngd.train.cooling import is_due, shortened
 from dngd.train.directory import RunDirectory
 from dngd.train.environment import environment
 from dngd.train.growth import affordable, grown, too_small
@@ -203,7 +201,7 @@ class _Run:
             if self._advance():
                 clock.restart()  # compiling a phase is not training
             terms, batch = self._batch()
-            self.model, self.state, info = self._step(terms, batch)
+            self.model, self.state, info = self.optimizer.step(self.model, self.state, terms, batch)
             info = jax.device_get(info)
             clock.tick()
             row = self._row(info)
@@ -222,11 +220,6 @@ class _Run:
                 self._save()
                 last_saved = position.seconds
         return ending
-
-    def _step(self, terms, batch):
-        """A step of the optimizer, a tenth of it towards the end."""
-        model, state, info = self.optimizer.step(self.model, self.state, terms, batch)
-        return (shortened(self.model, model) if self.position.cooling else model), state, info
 
     def _ending(self) -> tuple[str, str] | None:
         position, config = self.position, self.config
@@ -248,9 +241,8 @@ class _Run:
         return None
 
     def _advance(self) -> bool:
-        """Go to the next stage, phase, batch size or step length if it is time; whether something was compiled."""
+        """Go to the next stage, phase or batch size if it is time; whether something was compiled."""
         self._advance_stage()
-        self._cool()
         return self._advance_phase() or self._grow()
 
     def _advance_stage(self) -> None:
@@ -294,19 +286,9 @@ class _Run:
         self._save()
         return True
 
-    def _cool(self) -> None:
-        position = self.position
-        due = position.stage == len(self.stages) and is_due(position, self.config)
-        if due == position.cooling or not isinstance(self.optimizer, DualNaturalGradient):
-            return
-        position.cooling = due  # no longer so where a run goes on with a larger budget
-        if due:
-            self.state = self.optimizer.at_rest(self.state)
-            self.progress.note("steps of a tenth of the length until the end")
-
     def _batch_is_too_small(self) -> bool:
         position, config = self.position, self.config
-        if position.cooling or position.doublings >= config.doublings or not grows(self.phases[position.phase].method):
+        if position.doublings >= config.doublings or not grows(self.phases[position.phase].method):
             return False
         if not too_small(position.fresh, position.fitted):
             return False
