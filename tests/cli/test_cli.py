@@ -102,7 +102,7 @@ def test_wrong_usage_is_explained(arguments, message, capsys):
         ("import dngd\nproblem = 1 / 0\n", "line 2: ZeroDivisionError: division by zero"),
         ("def problem():\n    return nothing\n", "line 2: NameError: name 'nothing' is not defined"),
         ("problem = (\n", r"SyntaxError: '\(' was never closed \(mine.py, line 1\)"),
-        ("problem = 3\n", "is a int, not a dngd.Problem"),
+        ("problem = 3\n", "is of type int, not a dngd.Problem"),
     ],
 )
 def test_what_a_file_raises_is_explained(text, message, tmp_path, monkeypatch, capsys):

@@ -32,7 +32,7 @@ def find_problem(name: str) -> Problem:
     with _explained(name, file):
         problem = found() if callable(found) and not isinstance(found, Problem) else found
     if not isinstance(problem, Problem):
-        raise ValueError(f"problem {name!r} is a {type(problem).__name__}, not a dngd.Problem")
+        raise ValueError(f"problem {name!r} is of type {type(problem).__name__}, not a dngd.Problem")
     return problem
 
 
