@@ -1,5 +1,5 @@
 """Line searches, for `dngd.DualNaturalGradient(line_search=...)`."""
 
-from dngd.optimize.line_search import BacktrackingSearch, FixedStep, GridSearch, LineSearch
+from dngd.optimize.line_search import BacktrackingSearch, FixedStep, GridSearch, LineSearch, Shortened
 
-__all__ = ["BacktrackingSearch", "FixedStep", "GridSearch", "LineSearch"]
+__all__ = ["BacktrackingSearch", "FixedStep", "GridSearch", "LineSearch", "Shortened"]

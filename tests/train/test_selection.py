@@ -14,7 +14,7 @@ from train import small
 import dngd
 from dngd.linearize.residual import residual_vector, term_losses
 from dngd.train.position import Position
-from dngd.train.selection import is_near_the_end, score
+from dngd.train.selection import score
 
 pytestmark = pytest.mark.usefixtures("compiled_quickly")
 
@@ -40,17 +40,17 @@ def test_what_is_not_a_number_is_never_chosen(trouble):
 
 
 @pytest.mark.parametrize(
-    ("budget", "step", "seconds", "expected"),
+    ("seconds", "steps", "expected"),
     [
-        ({"steps": 100}, 89, 1e9, False),
-        ({"steps": 100}, 90, 0.0, True),
-        ({"seconds": 10.0}, 10**9, 8.9, False),
-        ({"seconds": 10.0}, 0, 9.1, True),
-        ({"seconds": 10.0, "steps": 100}, 95, 1.0, True),  # whichever ends first
+        (None, 100, 0.9),
+        (10.0, None, 0.2),
+        (10.0, 100, 0.9),  # whichever ends first
+        (2.1, 100, 2 / 2.1),
+        (None, None, 0.0),
     ],
 )
-def test_last_tenth_of_the_budget(budget, step, seconds, expected):
-    assert is_near_the_end(Position(step=step, seconds=seconds), dngd.Config(**budget)) is expected
+def test_share_of_the_budget_that_is_spent(seconds, steps, expected):
+    assert Position(step=90, seconds=2.0).spent(seconds, steps) == pytest.approx(expected)
 
 
 def same(one, other):

@@ -97,6 +97,28 @@ class FixedStep(LineSearch):
         return _accept(length, after, jnp.asarray(jnp.inf, loss.dtype), jnp.asarray(1))
 
 
+class Shortened(LineSearch):
+    """Another search on lengths that are all multiplied by `share`, a number in (0, 1].
+
+    As an array it may change from step to step without compiling anew. Short steps average over batches: what
+    hovers settles.
+    """
+
+    of: LineSearch
+    share: Float[Array, ""] | float
+
+    def __check_init__(self):
+        if not isinstance(self.of, LineSearch):
+            raise TypeError(f"of={self.of!r} is not a line search; pass BacktrackingSearch() or another one")
+        if not eqx.is_array(self.share):
+            check_number("share", self.share, 0.0, 1.0, open_low=True, schedule=False)
+
+    def search(self, loss_at, loss, step):
+        share = jnp.asarray(self.share, loss.dtype)
+        choice = self.of.search(lambda length: loss_at(share * length), loss, step)
+        return Choice(share * choice.length, choice.loss, choice.evaluations)
+
+
 def _check_points(points: int) -> None:
     if isinstance(points, bool) or not isinstance(points, int) or points < 1:
         raise ValueError(f"points={points!r} must be a positive integer: the number of step lengths to try")

@@ -9,6 +9,7 @@ class Preset:
     """Settings that a run starts from; the trainer's configuration has the same names.
 
     With `doublings`, `points` are those of the first steps; methods that do not grow take the conditions' own.
+    `settle` is the share of the budget, at its end, over which steps become shorter and shorter.
 
     Damping rules: `gain_ratio` (`damping_level` is the first λ), `loss` (its cap), `constant`, `decay`.
     Line searches: `grid`, `backtracking`, `none`. `momentum` is what it rises to (`dngd.momentum.RisingMomentum`).
@@ -17,6 +18,7 @@ class Preset:
     points: Mapping[str, int] = field(default_factory=dict)
     method: str = "auto"
     doublings: int = 4
+    settle: float = 0.3
     damping: str = "gain_ratio"
     damping_level: float | None = None
     line_search: str = "backtracking"
@@ -37,6 +39,7 @@ def paper_preset(points: Mapping[str, int], cap: float, method: str = "dense+ga"
     """The paper's way: `λ = min(loss, cap)`, 31-point grid search, 3000 s (its appendix)."""
     chosen = {
         "doublings": 0,
+        "settle": 0.0,
         "momentum": 0.0,
         "damping": "loss",
         "damping_level": cap,

@@ -38,6 +38,8 @@ class Config:
     """points a step, by condition"""
     doublings: int | None = None
     """how often the number of points may double, as progress on fresh points stalls"""
+    settle: float | None = None
+    """share of the budget, at its end, over which steps become shorter and shorter; 0 for none"""
     damping: DampingRule | None = None
     """rule for λ"""
     damping_level: float | None = None
@@ -82,6 +84,7 @@ class Config:
         _check_choice("precision", self.precision, get_args(Precision))
         _check_choice("damping", self.damping, get_args(DampingRule))
         _check_choice("line_search", self.line_search, get_args(LineSearchRule))
+        _check_share("settle", self.settle)
         if self.momentum is not None and not 0 <= self.momentum < 1:
             raise ValueError(f"momentum={self.momentum!r} must lie in [0, 1)")
         if not isinstance(self.points, Mapping):
@@ -99,6 +102,7 @@ class Config:
         for name in (
             "method",
             "doublings",
+            "settle",
             "damping",
             "damping_level",
             "line_search",
@@ -141,6 +145,13 @@ def _check_positive(name: str, value: float | None) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
         raise ValueError(f"{name}={value!r} must be a positive number")
+
+
+def _check_share(name: str, value: float | None) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise ValueError(f"{name}={value!r} must be a share of the budget, between 0 and 1")
 
 
 def _check_count(name: str, value: int | None, least: int) -> None:

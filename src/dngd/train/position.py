@@ -34,6 +34,11 @@ class Position:
     best_score: float | None = None  # of the parameters to end with, where they are being chosen
     started: str = ""
 
+    def spent(self, seconds: float | None, steps: int | None) -> float:
+        """The share of a budget that is used up, of the one that ends first."""
+        budgets = ((self.seconds, seconds), (self.step, steps))
+        return max((done / budget for done, budget in budgets if budget is not None), default=0.0)
+
     def observe(self, fresh: float, fitted: float) -> None:
         """The loss before and after a step on its points."""
         self.fresh = [*self.fresh, fresh][-2 * WINDOW :]

@@ -11,9 +11,6 @@ from collections.abc import Mapping
 
 from jaxtyping import Array, Float
 
-from dngd.train.config import Config
-from dngd.train.position import Position
-
 SHARE = 0.1
 """Of the budget, at its end, from which the parameters are chosen."""
 
@@ -24,13 +21,3 @@ def score(term_losses: Mapping[str, Float[Array, ""]]) -> float:
     """The lower the better; infinite where a loss is not a number."""
     losses = [float(loss) for loss in term_losses.values()]
     return sum(math.log(max(loss, SMALLEST)) for loss in losses) if all(map(math.isfinite, losses)) else math.inf
-
-
-def is_near_the_end(position: Position, config: Config) -> bool:
-    """Whether the last share of the budget has begun."""
-    spent = [
-        done / budget
-        for done, budget in ((position.seconds, config.seconds), (position.step, config.steps))
-        if budget is not None
-    ]
-    return max(spent) >= 1 - SHARE

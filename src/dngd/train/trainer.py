@@ -19,6 +19,7 @@ from jaxtyping import PRNGKeyArray, PyTree
 
 from dngd.linear_solve.plan import plan
 from dngd.linearize.residual import residual_vector, term_losses
+from dngd.optimize.optimizer import DualNaturalGradient
 from dngd.optimize.outcome import Outcome
 from dngd.problem.accuracy import Errors
 from dngd.problem.model import Model
@@ -32,12 +33,13 @@ from dngd.train.directory import RunDirectory
 from dngd.train.environment import environment
 from dngd.train.growth import affordable, grown, too_small
 from dngd.train.kept import Kept
-from dngd.train.method import KEEP_THEIR_POINTS, grows, phases
+from dngd.train.method import BASELINES, KEEP_THEIR_POINTS, grows, phases
 from dngd.train.position import Clock, Position
 from dngd.train.progress import Progress, Quiet
 from dngd.train.record import history_row, now, run_summary
 from dngd.train.sampler import Sampler, residual_sizes
-from dngd.train.selection import is_near_the_end, score
+from dngd.train.selection import SHARE, score
+from dngd.train.settling import share_of_a_step, shortened
 from dngd.train.signals import StopRequest
 
 EVALUATION_SHARE = 0.02
@@ -106,6 +108,7 @@ class _Run:
         self.solver, self.residuals, self.parameters = "", 0, 0
         self.model: Model | None = None
         self.best: Model | None = None
+        self.settling = False
         self.errors: Errors | None = None
         self.last_evaluation = 0.0
         self.summary: dict[str, Any] = {}
@@ -175,14 +178,14 @@ class _Run:
         for _ in range(2):  # the first compiles, the second tells what an evaluation costs
             self._evaluate(timed=False)
         _ready(_losses(self.problem.terms(), self.model, self.validation))
-        info = _ready(self.optimizer.step(self.model, self.state, terms, batch))[2]
+        info = _ready(self._step(terms, batch))[2]
         self.solver = getattr(info, "solver", "")
         if self.phases[self.position.phase].method == "sgd" and not self.position.expected_steps:
             again = time.perf_counter()
-            _ready(self.optimizer.step(self.model, self.state, terms, batch))
+            _ready(self._step(terms, batch))
             self.position.expected_steps = self._expected_steps(time.perf_counter() - again)
             self.optimizer = self._optimizer()
-            _ready(self.optimizer.step(self.model, self.state, terms, batch))
+            _ready(self._step(terms, batch))
         self.position.compile_seconds += time.perf_counter() - began
 
     def _expected_steps(self, seconds_a_step: float) -> int:
@@ -201,7 +204,7 @@ class _Run:
             if self._advance():
                 clock.restart()  # compiling a phase is not training
             terms, batch = self._batch()
-            self.model, self.state, info = self.optimizer.step(self.model, self.state, terms, batch)
+            self.model, self.state, info = self._step(terms, batch)
             info = jax.device_get(info)
             clock.tick()
             row = self._row(info)
@@ -220,6 +223,24 @@ class _Run:
                 self._save()
                 last_saved = position.seconds
         return ending
+
+    def _step(self, terms, batch):
+        optimizer = self.optimizer
+        if isinstance(optimizer, DualNaturalGradient):
+            optimizer = shortened(optimizer, self._share_of_a_step())
+        return optimizer.step(self.model, self.state, terms, batch)
+
+    def _share_of_a_step(self) -> float:
+        """Less than one where the last phase, and the problem itself, come to their end; baselines do as they do."""
+        position = self.position
+        if position.stage < len(self.stages) or position.phase + 1 < len(self.phases):
+            return 1.0
+        if self.phases[-1].method in BASELINES:
+            return 1.0
+        return share_of_a_step(self._spent(), self.config.settle * self.phases[-1].share)
+
+    def _spent(self) -> float:
+        return self.position.spent(self.config.seconds, self.config.steps)
 
     def _ending(self) -> tuple[str, str] | None:
         position, config = self.position, self.config
@@ -243,6 +264,9 @@ class _Run:
     def _advance(self) -> bool:
         """Go to the next stage, phase or batch size if it is time; whether something was compiled."""
         self._advance_stage()
+        if not self.settling and self._share_of_a_step() < 1:
+            self.settling = True
+            self.progress.note("settling: shorter and shorter steps until the end")
         return self._advance_phase() or self._grow()
 
     def _advance_stage(self) -> None:
@@ -288,7 +312,7 @@ class _Run:
 
     def _batch_is_too_small(self) -> bool:
         position, config = self.position, self.config
-        if position.doublings >= config.doublings or not grows(self.phases[position.phase].method):
+        if self.settling or position.doublings >= config.doublings or not grows(self.phases[position.phase].method):
             return False
         if not too_small(position.fresh, position.fitted):
             return False
@@ -350,7 +374,7 @@ class _Run:
     def _judge(self) -> None:
         """Towards the end of the budget keep the best parameters, before it the last ones."""
         position = self.position
-        if position.stage < len(self.stages) or not is_near_the_end(position, self.config):
+        if position.stage < len(self.stages) or self._spent() < 1 - SHARE:
             self.best, position.best_score = self.model, None
             return
         found = score(_losses(self.problem.terms(), self.model, self.validation))
