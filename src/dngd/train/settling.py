@@ -8,6 +8,7 @@ for a reason to lower λ. From here on they keep what they know, and learn from 
 """
 
 import dataclasses
+import functools
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
@@ -62,6 +63,7 @@ def share_of_a_step(spent: float, settle: float) -> float:
     return FIRST * (LAST / FIRST) ** done
 
 
+@functools.lru_cache(maxsize=1)  # making one takes a millisecond, and most steps are of full length
 def shortened(optimizer: DualNaturalGradient, share: float) -> DualNaturalGradient:
     """The optimizer with this share of its steps. States are those of the optimizer, whatever the share; so is what is
     compiled."""
@@ -69,7 +71,7 @@ def shortened(optimizer: DualNaturalGradient, share: float) -> DualNaturalGradie
     damping, momentum = optimizer.damping, optimizer.momentum
     return dataclasses.replace(
         optimizer,
-        line_search=Shortened(optimizer.line_search, jnp.asarray(share, float)),
+        line_search=Shortened(optimizer.line_search, jnp.asarray(share, jnp.float32)),  # in any precision
         # Other rules have nothing to learn.
         damping=HeldDamping(damping, held) if isinstance(damping, GainRatioDamping) else damping,
         momentum=HeldMomentum(momentum, held) if isinstance(momentum, RisingMomentum) else momentum,
