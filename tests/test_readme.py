@@ -31,7 +31,7 @@ def test_readme_solves_poisson_in_a_loop_of_its_own():
     assert abs(float(names["net"](jnp.array([0.5, 0.5]))) - 1) < 1e-2
 
 
-@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.usefixtures("as_users_run_it", "compiled_quickly")
 def test_your_own_pde_solves_the_wave_equation(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     problem, *code = snippets("docs/your_own_pde.md")

@@ -195,8 +195,8 @@ def test_stages_come_first_and_are_named():
 
 
 def test_finished_run_is_extended(tmp_path):
-    whole = dngd.solve(small.problem, steps=9, settle=0, **SETTINGS)
-    dngd.solve(small.problem, steps=4, settle=0, out=tmp_path / "run", **SETTINGS)
+    whole = dngd.solve(small.problem, steps=9, settle=0.0, **SETTINGS)
+    dngd.solve(small.problem, steps=4, settle=0.0, out=tmp_path / "run", **SETTINGS)
     longer = dngd.resume(tmp_path / "run", small.problem, quiet=True, steps=9)
     assert bits(longer.model) == bits(whole.model)
     with pytest.raises(ValueError, match="momentum cannot change"):

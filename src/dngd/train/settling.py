@@ -10,6 +10,7 @@ for a reason to lower λ. From here on they keep what they know, and learn from 
 import dataclasses
 import functools
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
@@ -23,10 +24,10 @@ FIRST, LAST = 0.5, 0.01
 """Shares of a step as settling begins, and as it ends."""
 
 
-class HeldDamping(Damping):
+class Held(eqx.Module):
     """A rule that learns from rejected steps alone while it is held."""
 
-    rule: Damping
+    rule: Damping | Momentum
     held: Bool[Array, ""]
 
     def init(self, dtype):
@@ -35,22 +36,13 @@ class HeldDamping(Damping):
     def value(self, state, loss, step):
         return self.rule.value(state, loss, step)
 
+
+class HeldDamping(Held, Damping):
     def update(self, state, damping, gain, moved):
         return select(self.held & moved, state, self.rule.update(state, damping, gain, moved))
 
 
-class HeldMomentum(Momentum):
-    """Likewise."""
-
-    rule: Momentum
-    held: Bool[Array, ""]
-
-    def init(self, dtype):
-        return self.rule.init(dtype)
-
-    def value(self, state, loss, step):
-        return self.rule.value(state, loss, step)
-
+class HeldMomentum(Held, Momentum):
     def update(self, state, loss, length):
         return select(self.held & (length > 0), state, self.rule.update(state, loss, length))
 
