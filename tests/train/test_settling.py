@@ -53,7 +53,7 @@ def test_first_short_step_is_half_of_the_long_one():
     long, _ = path(1000, **settings)
     short, solution = path(50, settle=0.3, **settings)
     np.testing.assert_array_equal(short[:35], long[:35])
-    np.testing.assert_allclose(short[35] - short[34], FIRST * (long[35] - long[34]), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(short[35] - short[34], FIRST * (long[35] - long[34]), rtol=1e-9, atol=1e-13)
     assert np.any(long[35] != long[34])
     lengths = [row["step_length"] for row in solution.history]
     assert lengths[34] == 1.0
