@@ -45,7 +45,6 @@ def make_optimizer(method: str, config: Config, expected_steps: int) -> Optimize
         damping=_damping(config),
         momentum=RisingMomentum(config.momentum) if config.momentum else 0.0,
         line_search=_line_search(config),
-        seed=config.seed,
     )
 
 

@@ -5,7 +5,6 @@ would have taken without the interruption.
 """
 
 import contextlib
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ from dngd.linear_solve.plan import plan
 from dngd.linearize.residual import residual_vector, term_losses
 from dngd.optimize.optimizer import DualNaturalGradient
 from dngd.optimize.outcome import Outcome
-from dngd.problem.accuracy import Errors
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.problem.term import Term
@@ -31,19 +29,17 @@ from dngd.train.concentration import concentration
 from dngd.train.config import Config
 from dngd.train.directory import RunDirectory
 from dngd.train.environment import environment
-from dngd.train.growth import affordable, grown, too_small
+from dngd.train.evaluation import Evaluation
+from dngd.train.growth import grown
 from dngd.train.kept import Kept
-from dngd.train.method import BASELINES, KEEP_THEIR_POINTS, grows, phases
 from dngd.train.position import Clock, Position
 from dngd.train.progress import Progress, Quiet
 from dngd.train.record import history_row, now, run_summary
 from dngd.train.sampler import Sampler, residual_sizes
-from dngd.train.selection import SHARE, score
-from dngd.train.settling import share_of_a_step, shortened
+from dngd.train.schedule import Schedule
+from dngd.train.selection import score
+from dngd.train.settling import shortened
 from dngd.train.signals import StopRequest
-
-EVALUATION_SHARE = 0.02
-"""Of the time, at most, for comparing with the reference."""
 
 PATIENCE = 100
 """Steps in a row that do not move before a run counts as stalled or diverged."""
@@ -100,8 +96,8 @@ class _Run:
         self.progress: Progress = progress
         self.callbacks: Sequence[Callback] = callbacks
         self.stop: StopRequest = stop
-        self.phases = phases(config.method)
-        self.stages = problem.stages if config.stages else ()
+        self.schedule = Schedule.of(problem, config)
+        self.evaluation = Evaluation(problem)
         self.position = Position(started=now())
         self.sampler = self._sampler()
         self.rows: list[dict[str, Any]] = []
@@ -109,8 +105,6 @@ class _Run:
         self.model: Model | None = None
         self.best: Model | None = None
         self.settling = False
-        self.errors: Errors | None = None
-        self.last_evaluation = 0.0
         self.summary: dict[str, Any] = {}
 
     # --- the run -----------------------------------------------------------------------------------------------
@@ -160,39 +154,30 @@ class _Run:
         return Sampler(self.problem.with_points(self._points()), self._key(1))
 
     def _batch(self) -> tuple[tuple[Term, ...], dict[str, Any]]:
-        """Terms and points of the next step. A method whose curvature is that of one batch keeps those of its first."""
-        position = self.position
-        keeps = self.phases[position.phase].method in KEEP_THEIR_POINTS
-        return self.sampler.batch(position.step - keeps * position.phase_step, self.model, self.terms)
+        """Terms and points of the next step."""
+        return self.sampler.batch(self.schedule.step_of_the_points(self.position), self.model, self.terms)
 
     def _key(self, purpose: int) -> PRNGKeyArray:
         """Apart for the network (0), the points (1) and those that decide what is best (2)."""
         return jax.random.fold_in(jax.random.key(self.config.seed), purpose)
 
     def _optimizer(self) -> Optimizer:
-        return make_optimizer(self.phases[self.position.phase].method, self.config, self.position.expected_steps)
+        return make_optimizer(self.schedule.method(self.position), self.config, self.position.expected_steps)
 
     def _compile(self, terms, batch) -> None:
         """One step whose result is not used; schedules that need their length learn it from a second one."""
         began = time.perf_counter()
-        for _ in range(2):  # the first compiles, the second tells what an evaluation costs
-            self._evaluate(timed=False)
+        self.evaluation.compile(self.model, self.position)
         _ready(_losses(self.problem.terms(), self.model, self.validation))
         info = _ready(self._step(terms, batch))[2]
         self.solver = getattr(info, "solver", "")
-        if self.phases[self.position.phase].method == "sgd" and not self.position.expected_steps:
+        if self.schedule.method(self.position) == "sgd" and not self.position.expected_steps:
             again = time.perf_counter()
             _ready(self._step(terms, batch))
-            self.position.expected_steps = self._expected_steps(time.perf_counter() - again)
+            self.position.expected_steps = self.schedule.expected_steps(self.position, time.perf_counter() - again)
             self.optimizer = self._optimizer()
             _ready(self._step(terms, batch))
         self.position.compile_seconds += time.perf_counter() - began
-
-    def _expected_steps(self, seconds_a_step: float) -> int:
-        share = self.phases[self.position.phase].share
-        by_time = self.config.seconds * share / seconds_a_step if self.config.seconds else float("inf")
-        by_count = self.config.steps * share if self.config.steps else float("inf")
-        return max(2, round(min(by_time, by_count)))
 
     def _loop(self) -> tuple[str, str]:
         position = self.position
@@ -209,9 +194,8 @@ class _Run:
             clock.tick()
             row = self._row(info)
             self._judge()
-            if self._evaluation_is_due():
-                self._evaluate()
-                row |= self._evaluated_row()
+            if self.evaluation.is_due(position):
+                row |= self.evaluation.during(self.model, position)
             self._append(row)
             if self.config.balance and position.step % self.config.balance == 0:
                 self.weights = balanced(self.terms, self.model, batch, self.weights)
@@ -227,20 +211,8 @@ class _Run:
     def _step(self, terms, batch):
         optimizer = self.optimizer
         if isinstance(optimizer, DualNaturalGradient):
-            optimizer = shortened(optimizer, self._share_of_a_step())
+            optimizer = shortened(optimizer, self.schedule.share_of_a_step(self.position))
         return optimizer.step(self.model, self.state, terms, batch)
-
-    def _share_of_a_step(self) -> float:
-        """Less than one where the last phase, and the problem itself, come to their end; baselines do as they do."""
-        position = self.position
-        if position.stage < len(self.stages) or position.phase + 1 < len(self.phases):
-            return 1.0
-        if self.phases[-1].method in BASELINES:
-            return 1.0
-        return share_of_a_step(self._spent(), self.config.settle * self.phases[-1].share)
-
-    def _spent(self) -> float:
-        return self.position.spent(self.config.seconds, self.config.steps)
 
     def _ending(self) -> tuple[str, str] | None:
         position, config = self.position, self.config
@@ -263,44 +235,31 @@ class _Run:
 
     def _advance(self) -> bool:
         """Go to the next stage, phase or batch size if it is time; whether something was compiled."""
-        self._advance_stage()
-        if not self.settling and self._share_of_a_step() < 1:
-            self.settling = True
-            self.progress.note("settling: shorter and shorter steps until the end")
-        return self._advance_phase() or self._grow()
-
-    def _advance_stage(self) -> None:
         position = self.position
-        if position.stage == len(self.stages):
-            return
-        stage, seconds = self.stages[position.stage], self.config.seconds
-        by_steps = stage.steps is not None and position.stage_step >= stage.steps
-        by_time = stage.share is not None and seconds is not None and position.stage_seconds >= stage.share * seconds
-        if by_steps or by_time:
+        if self.schedule.stage_is_over(position):
             position.next_stage()
             self.terms = self._terms()
-            self.progress.note(f"stage: {self._stage_name() or 'the problem itself'}")
+            self.progress.note(f"stage: {self.schedule.stage_name(position) or 'the problem itself'}")
+        if not self.settling and self.schedule.share_of_a_step(position) < 1:
+            self.settling = True
+            self.progress.note("settling: shorter and shorter steps until the end")
+        if self.schedule.phase_is_over(position):
+            self._next_phase()
+            return True
+        if self.schedule.batch_is_too_small(position):
+            self._grow()
+            return True
+        return False
 
-    def _advance_phase(self) -> bool:
-        position, config = self.position, self.config
-        if position.phase + 1 == len(self.phases):
-            return False
-        share = self.phases[position.phase].share
-        by_time = config.seconds is not None and position.phase_seconds >= share * config.seconds
-        by_steps = config.steps is not None and position.phase_step >= share * config.steps
-        if not (by_time or by_steps):
-            return False
-        position.next_phase()
+    def _next_phase(self) -> None:
+        self.position.next_phase()
         self.optimizer = self._optimizer()
         self.state = self.optimizer.init(self.model)
-        self.progress.note(f"method: {self.phases[position.phase].method}")
+        self.progress.note(f"method: {self.schedule.method(self.position)}")
         self._compile(*self._batch())
         self._save()
-        return True
 
-    def _grow(self) -> bool:
-        if not self._batch_is_too_small():
-            return False
+    def _grow(self) -> None:
         self.position.double()
         self.sampler = self._sampler()
         terms, batch = self._batch()
@@ -308,27 +267,11 @@ class _Run:
         self.progress.note(f"twice the points: {self.residuals:,} residuals")
         self._compile(terms, batch)
         self._save()
-        return True
-
-    def _batch_is_too_small(self) -> bool:
-        position, config = self.position, self.config
-        if self.settling or position.doublings >= config.doublings or not grows(self.phases[position.phase].method):
-            return False
-        if not too_small(position.fresh, position.fitted):
-            return False
-        left = math.inf if config.seconds is None else config.seconds - position.seconds
-        return affordable(position.doubled_seconds / position.doubled_step, left)
 
     # --- what is seen ------------------------------------------------------------------------------------------
 
     def _terms(self):
-        stage = self.position.stage
-        constants = self.stages[stage].constants if stage < len(self.stages) else {}
-        return self.problem.terms(constants, self.weights)
-
-    def _stage_name(self) -> str:
-        stage = self.position.stage
-        return self.stages[stage].name if stage < len(self.stages) else ""
+        return self.problem.terms(self.schedule.constants(self.position), self.weights)
 
     def _announce(self, batch) -> None:
         planned = plan(self.terms, self.model, batch)
@@ -348,41 +291,22 @@ class _Run:
         position.idle = 0 if Outcome(int(info.outcome)).moved else position.idle + 1
         position.loss = float(info.loss)
         position.observe(position.loss, position.loss - float(info.actual_reduction))
-        return history_row(position, info, self._stage_name(), self.phases[position.phase].method)
+        return history_row(position, info, self.schedule.stage_name(position), self.schedule.method(position))
 
     def _append(self, row: dict[str, Any]) -> None:
         self.rows.append(row)
         self.kept.append(row)
         self.progress.step(row)
 
-    def _evaluation_is_due(self) -> bool:
-        position = self.position
-        return position.evaluation_seconds + self.last_evaluation <= EVALUATION_SHARE * position.seconds
-
-    def _evaluate(self, timed: bool = True) -> None:
-        """The error against the reference."""
-        began = time.perf_counter()
-        position = self.position
-        if self.problem.evaluator is not None:
-            self.errors = self.problem.errors(self.model, quick=True)
-            position.rel_l2 = self.errors.rel_l2
-            position.best_rel_l2 = min(position.rel_l2, position.best_rel_l2 or np.inf)
-        self.last_evaluation = time.perf_counter() - began
-        if timed:
-            position.evaluation_seconds += self.last_evaluation
-
     def _judge(self) -> None:
         """Towards the end of the budget keep the best parameters, before it the last ones."""
         position = self.position
-        if position.stage < len(self.stages) or self._spent() < 1 - SHARE:
+        if not self.schedule.chooses(position):
             self.best, position.best_score = self.model, None
             return
         found = score(_losses(self.problem.terms(), self.model, self.validation))
         if position.best_score is None or found < position.best_score:
             self.best, position.best_score = self.model, found
-
-    def _evaluated_row(self) -> dict[str, Any]:
-        return {} if self.errors is None else {"rel_l2": self.errors.rel_l2, "errors": self.errors.fields}
 
     # --- what is kept ------------------------------------------------------------------------------------------
 
@@ -402,11 +326,8 @@ class _Run:
         if outcome not in ("seconds", "steps", "interrupted"):
             self.best, self.position.best_score = self.model, None
         self._save()
-        if self.problem.evaluator is not None:
-            # Whoever interrupts is waiting: all test points can take minutes in 10⁵ dimensions.
-            self.errors = self.problem.errors(self.best, quick=outcome == "interrupted")
-            self.position.rel_l2 = self.errors.rel_l2
-            self.position.best_rel_l2 = min(self.errors.rel_l2, self.position.best_rel_l2 or np.inf)
+        # Whoever interrupts is waiting: all test points can take minutes in 10⁵ dimensions.
+        self.evaluation.look(self.best, self.position, quick=outcome == "interrupted")
         status = "interrupted" if outcome == "interrupted" else "finished"
         self.kept.fields(self.problem, self.best)
         self._write_summary(status, outcome, message)
@@ -437,7 +358,8 @@ class _Run:
     def _write_summary(self, status: str, outcome: str, message: str) -> None:
         size = {"parameters": self.parameters, "residuals": self.residuals, "solver": self.solver}
         ending = {"status": status, "outcome": outcome, "message": message}
-        self.summary = run_summary(self.problem.name, self.config, self.position, self.best, self.errors, size, ending)
+        errors = self.evaluation.errors
+        self.summary = run_summary(self.problem.name, self.config, self.position, self.best, errors, size, ending)
         self.kept.summary(self.summary)
 
 

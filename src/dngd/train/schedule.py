@@ -1,0 +1,95 @@
+"""What a run does when: by its configuration and where it stands, and by nothing else."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from dngd.problem.problem import Problem
+from dngd.problem.stage import Stage
+from dngd.train.config import Config
+from dngd.train.growth import affordable, too_small
+from dngd.train.method import BASELINES, KEEP_THEIR_POINTS, Phase, grows, phases
+from dngd.train.position import Position
+from dngd.train.selection import SHARE
+from dngd.train.settling import share_of_a_step
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Stages (easier problems) and phases (methods) in turn, the size of batches and the length of steps."""
+
+    config: Config
+    phases: tuple[Phase, ...]
+    stages: tuple[Stage, ...]
+
+    @classmethod
+    def of(cls, problem: Problem, config: Config) -> "Schedule":
+        return cls(config, phases(config.method), problem.stages if config.stages else ())
+
+    def method(self, position: Position) -> str:
+        return self.phases[position.phase].method
+
+    def stage_name(self, position: Position) -> str:
+        return "" if self._is_the_problem_itself(position) else self.stages[position.stage].name
+
+    def constants(self, position: Position) -> dict[str, Any]:
+        """Of the problem, where its stage has others."""
+        return {} if self._is_the_problem_itself(position) else dict(self.stages[position.stage].constants)
+
+    def stage_is_over(self, position: Position) -> bool:
+        if self._is_the_problem_itself(position):
+            return False
+        stage, seconds = self.stages[position.stage], self.config.seconds
+        by_steps = stage.steps is not None and position.stage_step >= stage.steps
+        by_time = stage.share is not None and seconds is not None and position.stage_seconds >= stage.share * seconds
+        return by_steps or by_time
+
+    def phase_is_over(self, position: Position) -> bool:
+        if self._is_the_last_phase(position):
+            return False
+        config, share = self.config, self.phases[position.phase].share
+        by_time = config.seconds is not None and position.phase_seconds >= share * config.seconds
+        by_steps = config.steps is not None and position.phase_step >= share * config.steps
+        return by_time or by_steps
+
+    def expected_steps(self, position: Position, seconds_a_step: float) -> int:
+        """Of the present phase, for methods that need to know their length."""
+        config, share = self.config, self.phases[position.phase].share
+        by_time = config.seconds * share / seconds_a_step if config.seconds else math.inf
+        by_count = config.steps * share if config.steps else math.inf
+        return max(2, round(min(by_time, by_count)))
+
+    def step_of_the_points(self, position: Position) -> int:
+        """The step whose points to use: a method whose curvature is that of one batch keeps those of its first."""
+        keeps = self.method(position) in KEEP_THEIR_POINTS
+        return position.step - keeps * position.phase_step
+
+    def batch_is_too_small(self, position: Position) -> bool:
+        config = self.config
+        if position.doublings >= config.doublings or not grows(self.method(position)):
+            return False
+        if self.share_of_a_step(position) < 1 or not too_small(position.fresh, position.fitted):
+            return False
+        left = math.inf if config.seconds is None else config.seconds - position.seconds
+        return affordable(position.doubled_seconds / position.doubled_step, left)
+
+    def share_of_a_step(self, position: Position) -> float:
+        """Less than one where the last phase, and the problem itself, come to their end; baselines do as they do."""
+        if not (self._is_the_problem_itself(position) and self._is_the_last_phase(position)):
+            return 1.0
+        if self.method(position) in BASELINES:
+            return 1.0
+        return share_of_a_step(self._spent(position), self.config.settle * self.phases[-1].share)
+
+    def chooses(self, position: Position) -> bool:
+        """Whether it is among parameters like these that the run will choose those to end with."""
+        return self._is_the_problem_itself(position) and self._spent(position) >= 1 - SHARE
+
+    def _spent(self, position: Position) -> float:
+        return position.spent(self.config.seconds, self.config.steps)
+
+    def _is_the_problem_itself(self, position: Position) -> bool:
+        return position.stage == len(self.stages)
+
+    def _is_the_last_phase(self, position: Position) -> bool:
+        return position.phase + 1 == len(self.phases)
