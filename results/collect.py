@@ -24,6 +24,8 @@ ROWS = 100
 BASELINES = ("adam", "sgd", "lbfgs", "soap")
 MANY = 10
 """Seeds of a group from which its spread is worth a row."""
+PARTS = ("--settle 0", "--momentum 0", "--doublings 0")
+"""Of the default policy, by what leaves them out; `--method dense` leaves out geodesic acceleration."""
 
 
 def settings(directory):
@@ -108,6 +110,21 @@ def spread(groups):
     return markdown(["problem", "method", "seconds", "seeds", "median", "best", "worst", "worst / median"], rows)
 
 
+def worth(groups):
+    """What each part of the default policy is worth: the default and runs without the part, of the same seeds."""
+    without = {f"`{options}`": f"auto {options}" for options in PARTS} | {"`--method dense`": "dense"}
+    rows = []
+    for (problem, method, seconds), runs in groups.items():
+        found = {name: groups.get((problem, way, seconds)) for name, way in without.items()}
+        if method != "auto" or not all(found.values()):
+            continue
+        seeds = set.intersection(*({run["seed"] for run in group} for group in (runs, *found.values())))
+        medians = [median([run for run in group if run["seed"] in seeds]) for group in (runs, *found.values())]
+        described = f"{seconds:g}", ", ".join(map(str, sorted(seeds)))
+        rows.append([problem, *described, *(f"{error:.2e}" for error in medians)])
+    return markdown(["problem", "seconds", "seeds", "default", *without], rows)
+
+
 def every_run(groups):
     rows = []
     for (problem, method, seconds), runs in groups.items():
@@ -136,6 +153,9 @@ def table():
         "## What the seed changes",
         "",
         *spread(groups),
+        "## What each part is worth",
+        "",
+        *worth(groups),
         "## Every run",
         "",
         *every_run(groups),

@@ -52,6 +52,24 @@ def test_ends_by_steps_seconds_target_and_callback():
     assert seen == [1, 2, 3, 4]
 
 
+def test_other_seeds_compile_nothing_anew():
+    traced = []
+
+    def equation(u, x):
+        traced.append(x)
+        return u.xx + jnp.pi**2 * jnp.sin(jnp.pi * x)
+
+    problem = small.make(conditions={"interior": dngd.Operator(equation, points=4)}, constants={})
+
+    def count(seed):
+        traced.clear()
+        dngd.solve(problem, steps=2, seed=seed, **SETTINGS)
+        return len(traced)
+
+    first, again, other = count(0), count(0), count(1)
+    assert first > again == other
+
+
 def test_diverging_run_keeps_its_last_good_parameters():
     problem = small.make(
         conditions={"interior": dngd.Operator(lambda u, x: jnp.log(u.xx - 1e6), points=4)}, constants={}
