@@ -66,6 +66,26 @@ def test_settles_in_the_last_phase_of_the_problem_itself():
     assert in_turn.share_of_a_step(Position(phase=1, seconds=85.0)) == pytest.approx(FIRST)  # 0.3 of its half
 
 
+def test_does_not_settle_before_points_have_been_everywhere():
+    class InTurn(type(small.problem.conditions["interior"])):
+        def sweep(self, domain, count):
+            return 300 // count
+
+    interior = InTurn(small.problem.conditions["interior"].equation, points=5)
+    problem = small.make(conditions={"interior": interior})
+
+    def share(step, seconds, **settings):
+        plan = Schedule.of(problem, Config(seconds=100.0, settle=0.6, **settings).resolved(problem))
+        return plan.share_of_a_step(Position(step=step, seconds=seconds))
+
+    assert [share(59, 59.0), share(60, 60.0)] == pytest.approx([1.0, FIRST])  # the sweep ends at 60 s
+    assert share(80, 80.0) == pytest.approx((FIRST * LAST) ** 0.5)
+    assert share(120, 40.0) == pytest.approx(FIRST)  # at 20 s; settling begins at 40 s
+    assert share(50, 100.0) == 1.0  # never
+    assert share(29, 60.0, points={"interior": 10}) == 1.0
+    assert share(30, 60.0, points={"interior": 10}) == pytest.approx(FIRST)
+
+
 def test_chooses_among_the_last_parameters_of_the_problem_itself():
     plan = schedule((dngd.Stage("easy", steps=5),), steps=100)
     first = round(100 * (1 - SHARE))

@@ -63,6 +63,11 @@ class Condition(eqx.Module):
         """`count` points for draw `number`, for conditions whose draws know of each other; `key` is that of all."""
         return self.draw(jax.random.fold_in(key, number), domain, count)
 
+    def sweep(self, domain: Domain, count: int) -> int:
+        """Draws of `count` points after which they have been everywhere, where draws know of each other; 0 where they
+        do not. A run does not settle before."""
+        return 0
+
     @abc.abstractmethod
     def residual(self, setting: Setting) -> Residual:
         """`residual(model, point)`, zero where the condition is fulfilled."""

@@ -25,19 +25,24 @@ LARGEST_DIMENSION = 2**20
 """Phases are computed in 32 bits, in two parts."""
 
 
+def draws_of_a_sweep(count: int, dimension: int) -> int:
+    """Draws after which every direction of a basis has been used."""
+    return math.ceil(dimension / count)
+
+
 def orthogonal_directions(
     key: PRNGKeyArray, number: int | Int[Array, ""], count: int, dimension: int
 ) -> Float[Array, "N d"]:
     """The directions of draw `number`: `count` members of a basis, the next ones in every draw.
 
-    After `⌈dimension / count⌉` draws all have been used, and the next basis begins. All draws have the same `key`.
+    After a sweep all have been used, and the next basis begins. All draws have the same `key`.
     More directions than there are dimensions come again in turn.
     """
     if dimension > LARGEST_DIMENSION:
         raise ValueError(
             f"orthogonal directions are written down in up to {LARGEST_DIMENSION:,} dimensions, not {dimension:,}"
         )
-    draws = math.ceil(dimension / count)
+    draws = draws_of_a_sweep(count, dimension)
     sweep, place = number // draws, number % draws
     members = (place * count + jnp.arange(count)) % dimension
     return _members(jax.random.fold_in(key, sweep), members, dimension)

@@ -50,7 +50,7 @@ class HeldMomentum(Held, Momentum):
 
 def share_of_a_step(spent: float, settle: float) -> float:
     """How much of a step to take once this share of the budget is spent, the last part of which is for settling."""
-    if not settle or spent < 1 - settle:
+    if settle <= 0 or spent < 1 - settle:
         return 1.0
     done = min(1 - (1 - spent) / settle, 1.0)
     return FIRST * (LAST / FIRST) ** done

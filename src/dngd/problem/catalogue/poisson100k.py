@@ -20,7 +20,7 @@ from dngd.problem.accuracy import Reference
 from dngd.problem.catalogue.two_body import PAIRS, SMALL
 from dngd.problem.condition import Condition
 from dngd.problem.domain import Ball
-from dngd.problem.orthogonal import orthogonal_directions
+from dngd.problem.orthogonal import draws_of_a_sweep, orthogonal_directions
 from dngd.problem.preset import Preset, paper_preset
 from dngd.problem.problem import Problem
 from dngd.problem.sampling import Sampling
@@ -102,6 +102,9 @@ class StochasticPoisson(Condition):
         )
         # The source is part of the point: it does not depend on the network, and one evaluation is enough.
         return {"x": x, "indices": chosen, "source": source(x, self.two_body)}
+
+    def sweep(self, domain, count):
+        return draws_of_a_sweep(count, domain.dimension)
 
     def residual(self, setting):
         return _residual
