@@ -66,9 +66,9 @@ def test_settles_in_the_last_phase_of_the_problem_itself():
     assert in_turn.share_of_a_step(Position(phase=1, seconds=85.0)) == pytest.approx(FIRST)  # 0.3 of its half
 
 
-def test_does_not_settle_before_points_have_been_everywhere():
+def test_does_not_settle_before_enough_draws():
     class InTurn(type(small.problem.conditions["interior"])):
-        def sweep(self, domain, count):
+        def draws_before_settling(self, domain, count):
             return 300 // count
 
     interior = InTurn(small.problem.conditions["interior"].equation, points=5)
@@ -78,9 +78,9 @@ def test_does_not_settle_before_points_have_been_everywhere():
         plan = Schedule.of(problem, Config(seconds=100.0, settle=0.6, **settings).resolved(problem))
         return plan.share_of_a_step(Position(step=step, seconds=seconds))
 
-    assert [share(59, 59.0), share(60, 60.0)] == pytest.approx([1.0, FIRST])  # the sweep ends at 60 s
+    assert [share(59, 59.0), share(60, 60.0)] == pytest.approx([1.0, FIRST])  # sixty draws take 60 s
     assert share(80, 80.0) == pytest.approx((FIRST * LAST) ** 0.5)
-    assert share(120, 40.0) == pytest.approx(FIRST)  # at 20 s; settling begins at 40 s
+    assert share(120, 40.0) == pytest.approx(FIRST)  # and these 20 s; settling begins at 40 s
     assert share(50, 100.0) == 1.0  # never
     assert share(29, 60.0, points={"interior": 10}) == 1.0
     assert share(30, 60.0, points={"interior": 10}) == pytest.approx(FIRST)

@@ -63,9 +63,9 @@ class Condition(eqx.Module):
         """`count` points for draw `number`, for conditions whose draws know of each other; `key` is that of all."""
         return self.draw(jax.random.fold_in(key, number), domain, count)
 
-    def sweep(self, domain: Domain, count: int) -> int:
-        """Draws of `count` points after which they have been everywhere, where draws know of each other; 0 where they
-        do not. A run does not settle before."""
+    def draws_before_settling(self, domain: Domain, count: int) -> int:
+        """Draws of `count` points that a run needs before its steps may become shorter: several where a single one is
+        only a part of what is to be learned."""
         return 0
 
     @abc.abstractmethod

@@ -21,15 +21,16 @@ class Schedule:
     config: Config
     phases: tuple[Phase, ...]
     stages: tuple[Stage, ...]
-    sweep: int  # steps after which the points have been everywhere
+    full_steps: int  # at least, before they become shorter
 
     @classmethod
     def of(cls, problem: Problem, config: Config) -> "Schedule":
-        sweep = max(
-            condition.sweep(problem.domain, config.points.get(name, condition.points)) * (condition.sampling.every or 1)
+        full_steps = max(
+            condition.draws_before_settling(problem.domain, config.points.get(name, condition.points))
+            * (condition.sampling.every or 1)
             for name, condition in problem.conditions.items()
         )
-        return cls(config, phases(config.method), problem.stages if config.stages else (), sweep)
+        return cls(config, phases(config.method), problem.stages if config.stages else (), full_steps)
 
     def method(self, position: Position) -> str:
         return self.phases[position.phase].method
@@ -82,11 +83,11 @@ class Schedule:
         """Less than one where the last phase, and the problem itself, come to their end; baselines do as they do."""
         if not (self._is_the_problem_itself(position) and self._is_the_last_phase(position)):
             return 1.0
-        if self.method(position) in BASELINES or position.step < self.sweep:
+        if self.method(position) in BASELINES or position.step < self.full_steps:
             return 1.0
         spent = self._spent(position)
-        after_a_sweep = 1 - spent * self.sweep / max(position.step, 1)
-        return share_of_a_step(spent, min(self.config.settle * self.phases[-1].share, after_a_sweep))
+        left_by_then = 1 - spent * self.full_steps / max(position.step, 1)
+        return share_of_a_step(spent, min(self.config.settle * self.phases[-1].share, left_by_then))
 
     def chooses(self, position: Position) -> bool:
         """Whether it is among parameters like these that the run will choose those to end with."""
