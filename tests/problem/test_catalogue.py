@@ -1,5 +1,6 @@
 """Every benchmark is the equation that its exact solution solves, with the paper's network and settings."""
 
+import math
 import sys
 
 import equinox as eqx
@@ -11,7 +12,7 @@ import pytest
 from dngd.problem.by_name import call_by_name
 from dngd.problem.catalogue import CATALOGUE, fokker_planck, load_problem
 from dngd.problem.catalogue.poisson100k import exact, poisson100k, source
-from dngd.problem.catalogue.two_body import PAIRS
+from dngd.problem.catalogue.two_body import PAIRS, SMALL
 from dngd.problem.model import Model
 
 PARAMETERS = {
@@ -101,6 +102,14 @@ def test_short_series_equal_the_librarys_functions(function, two_body, monkeypat
     by_series = function(x, two_body)
     monkeypatch.setattr(sys.modules[source.__module__], "SMALL", 0.0)
     np.testing.assert_allclose(by_series, function(x, two_body), rtol=1e-13)
+
+
+def test_entries_of_training_points_are_as_small_as_the_series_need():
+    """From this many dimensions on nobody looks."""
+    dimension = math.ceil(2 / SMALL**2)
+    points = poisson100k(dimension=dimension).sample(jax.random.key(0))["interior"]
+    assert 0.9 * SMALL < jnp.max(jnp.abs(points["x"])) <= SMALL
+    np.testing.assert_allclose(points["source"], source(points["x"], "paper"), rtol=1e-12)
 
 
 def test_stochastic_term_vanishes_at_the_exact_solution_on_average():

@@ -47,8 +47,11 @@ def exact(x: Float[Array, "... d"], two_body: str) -> Float[Array, "..."]:
     return _by_size(value, x, two_body)
 
 
-def source(x: Float[Array, "... d"], two_body: str) -> Float[Array, "..."]:
-    """`−Δ` of the exact solution, from derivatives of the pair function, entry by entry."""
+def source(x: Float[Array, "... d"], two_body: str, largest: float = math.inf) -> Float[Array, "..."]:
+    """`−Δ` of the exact solution, from derivatives of the pair function, entry by entry.
+
+    No entry of `x` is larger than `largest`.
+    """
     c = jnp.asarray(_coefficients(x.shape[-1]), x.dtype)
     a, b = x[..., :-1], x[..., 1:]
     ones = jnp.ones_like(a)
@@ -66,12 +69,14 @@ def source(x: Float[Array, "... d"], two_body: str) -> Float[Array, "..."]:
         inside = (1 - jnp.sum(x * x, axis=-1))[..., None]
         return -(inside * (g_aa + g_bb) - 4 * (a * g_a + b * g_b) - 2 * x.shape[-1] * g) @ c
 
-    return _by_size(value, x, two_body)
+    return _by_size(value, x, two_body, largest)
 
 
-def _by_size(value: Callable, x: Array, two_body: str) -> Array:
+def _by_size(value: Callable, x: Array, two_body: str, largest: float = math.inf) -> Array:
     """`value` of the pair function, by short series where all entries are small, as they are in 10⁵ dimensions."""
     library, series = PAIRS[two_body]
+    if largest <= SMALL:  # nothing to decide: the compiler then shares the work among cores
+        return value(series)
     small = jnp.max(jnp.abs(x)) <= SMALL
     return jax.lax.cond(small, lambda: value(series), lambda: value(library))
 
@@ -101,7 +106,8 @@ class StochasticPoisson(Condition):
             jax.random.split(choice, count)
         )
         # The source is part of the point: it does not depend on the network, and one evaluation is enough.
-        return {"x": x, "indices": chosen, "source": source(x, self.two_body)}
+        largest = domain.radius * math.sqrt(2 / domain.dimension)
+        return {"x": x, "indices": chosen, "source": source(x, self.two_body, largest)}
 
     def draws_before_settling(self, domain, count):
         # The first sweep finds every slope while others are still missing, the second one what that made wrong.
