@@ -2,6 +2,7 @@
 
 import gc
 import os
+import tempfile
 
 import hypothesis
 import jax
@@ -11,6 +12,14 @@ import pytest
 jax.config.update("jax_enable_x64", True)
 # One process per core (pytest-xdist) shares the machine; compiled programs are small.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+
+# Both of them, and the processes that tests start, compile much the same programs: whoever comes first does.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    _programs = tempfile.TemporaryDirectory(prefix="dngd-compiled-", ignore_cleanup_errors=True)
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = _programs.name
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.05"
+jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.05)
 
 jaxtyping.install_import_hook("dngd", "beartype.beartype")
 

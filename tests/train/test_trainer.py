@@ -261,7 +261,7 @@ dngd.solve(small.problem, out=sys.argv[1], **settings)
 def start_child(out, cache):
     environment = os.environ | {
         "PYTHONPATH": str(Path(__file__).parents[1]),
-        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_COMPILATION_CACHE_DIR": str(cache),  # of its own: a kill may hit its writing
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
     return subprocess.Popen(
