@@ -119,9 +119,13 @@ def worth(groups):
         if method != "auto" or not all(found.values()):
             continue
         seeds = set.intersection(*({run["seed"] for run in group} for group in (runs, *found.values())))
+        if not seeds:
+            continue
         medians = [median([run for run in group if run["seed"] in seeds]) for group in (runs, *found.values())]
         described = f"{seconds:g}", ", ".join(map(str, sorted(seeds)))
         rows.append([problem, *described, *(f"{error:.2e}" for error in medians)])
+    if not rows:
+        return ["No problem has been run without each of them yet; what there is of it is in docs/method.md.", ""]
     return markdown(["problem", "seconds", "seeds", "default", *without], rows)
 
 

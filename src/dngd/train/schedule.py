@@ -83,7 +83,7 @@ class Schedule:
         """Less than one where the last phase, and the problem itself, come to their end; baselines do as they do."""
         if not (self._is_the_problem_itself(position) and self._is_the_last_phase(position)):
             return 1.0
-        if self.method(position) in BASELINES or position.step < self.full_steps:
+        if self.method(position) in BASELINES:
             return 1.0
         spent = self._spent(position)
         left_by_then = 1 - spent * self.full_steps / max(position.step, 1)
