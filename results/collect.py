@@ -3,14 +3,16 @@
     python results/collect.py keep runs/kovasznay-auto-seed0 …   # copies a run's record here
     python results/collect.py keep --options "--momentum 0" DIR   # of a run with options that its name would not show
     python results/collect.py keep --note "on one core" DIR       # and what else one should know of it
-    python results/collect.py table                              # rewrites results/README.md from what is here
+    python results/collect.py table                              # rewrites the tables from what is here
 
 A record is named after problem, method (with its preset, if not the default), budget and seed. Histories keep
-about 100 of the rows where the error was evaluated.
+about 100 of the rows where the error was evaluated. Tables are those of results/README.md, and those of
+docs/method.md between `<!-- table NAME -->` and `<!-- end -->`; the tests fail when they are not what this would write.
 """
 
 import argparse
 import json
+import re
 import statistics
 from pathlib import Path
 
@@ -20,6 +22,8 @@ from dngd import load_problem
 from dngd.study.published import ERRORS, SECONDS
 
 HERE = Path(__file__).parent
+POLICY = HERE.parent / "docs" / "method.md"
+BLOCK = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 ROWS = 100
 BASELINES = ("adam", "sgd", "lbfgs", "soap")
 MANY = 10
@@ -60,6 +64,7 @@ def records():
     groups = {}
     for path in sorted(HERE.glob("*/summary.json")):
         one = json.loads(path.read_text())
+        one["history"] = [json.loads(row) for row in (path.parent / "history.jsonl").read_text().splitlines()]
         preset = "" if one["preset"] == "default" else f" --preset {one['preset']}"
         method = f"{one['method']}{preset} {one['options']}".strip()
         groups.setdefault((one["problem"], method, settings(path.parent)["seconds"]), []).append(one)
@@ -74,33 +79,51 @@ def median(runs):
     return statistics.median(run["rel_l2"] for run in runs)
 
 
-def paper(problem):
-    published = ERRORS.get(problem)
-    return "" if published is None else f"{min(published.values()):.2e} after {SECONDS[problem]:g} s"
+def published(problem):
+    return min(ERRORS[problem].values())
 
 
-def comparison(groups):
-    """Each problem by the default policy and by the baselines: the longest budget of each, and that of 300 s."""
+def first_as_good(runs, error):
+    """When an error like this was first seen in a history, which is thinned; the median over runs."""
+    times = [next((row["seconds"] for row in run["history"] if row["rel_l2"] <= error), None) for run in runs]
+    return "–" if None in times else f"{statistics.median(times):.0f} s"
+
+
+def outdated(runs):
+    return " †" if any("before" in run.get("note", "") for run in runs) else ""
+
+
+def standing(groups):
+    """Each problem by the default policy, against the paper."""
     rows = []
     for problem in ERRORS:
         default = load_problem(problem).presets["default"].method
+        short, long = (groups.get((problem, default, seconds), []) for seconds in (300.0, 3000.0))
+        cells = [result(short), result(long), first_as_good(long, published(problem)) if long else "–"]
+        rows.append([problem, f"{published(problem):.2e} after {SECONDS[problem]:g} s", *cells])
+    return markdown(["problem", "the paper, A100", "300 s", "3000 s", "the paper's accuracy first seen after"], rows)
 
-        def cell(method, *budgets, problem=problem):
-            found = [seconds for name, way, seconds in groups if (name, way) == (problem, method)]
-            chosen = [seconds for seconds in found if not budgets or seconds in budgets]
-            if not chosen:
-                return "–"
-            runs = groups[problem, method, max(chosen)]
-            seeds = "" if len(runs) == 1 else f" ({len(runs)} seeds)"
-            outdated = " †" if any("before" in run.get("note", "") for run in runs) else ""
-            return f"{median(runs):.2e}" + seeds + ("" if budgets else f", {max(chosen):g} s") + outdated
 
-        rows.append([problem, paper(problem), cell(default, 300.0), cell(default, 3000.0), *map(cell, BASELINES)])
-    return markdown(["problem", "the paper, A100", "default, 300 s", "default, 3000 s", *BASELINES], rows)
+def result(runs):
+    if not runs:
+        return "–"
+    return f"{median(runs):.2e}" + (f" ({len(runs)} seeds)" if len(runs) > 1 else "") + outdated(runs)
+
+
+def baselines(groups):
+    """Each problem by the baselines and by the default policy, with the same budget."""
+    rows = []
+    for problem in ERRORS:
+        default = load_problem(problem).presets["default"].method
+        budgets = {seconds for name, method, seconds in groups if name == problem and method in BASELINES}
+        for seconds in sorted(budgets):
+            found = [groups.get((problem, method, seconds), []) for method in (default, *BASELINES)]
+            rows.append([problem, f"{seconds:g}", *map(result, found)])
+    return markdown(["problem", "seconds", "default", *BASELINES], rows)
 
 
 def spread(groups):
-    """What the seed changes, where there are many."""
+    """What the seed changes, where there are many of them."""
     rows = []
     for (problem, method, seconds), runs in groups.items():
         if len(runs) >= MANY:
@@ -142,8 +165,11 @@ def every_run(groups):
     return markdown(["problem", "method", "seconds", "seeds", "median (all)", "steps", "ended by", "note"], rows)
 
 
-def table():
-    groups = records()
+TABLES = {"standing": standing, "baselines": baselines, "seeds": spread, "worth": worth}
+
+
+def overview(groups):
+    """The page beside the records."""
     lines = [
         "# Runs behind the figures",
         "",
@@ -151,9 +177,12 @@ def table():
         "`dngd solve PROBLEM --seconds S --seed K` with the method and options given. Relative L² errors, two CPU "
         "cores unless noted, compilation apart; the paper's are those of its best method.",
         "",
-        *comparison(groups),
+        *standing(groups),
         "† Before one of the present rules; the last table says which.",
         "",
+        "## Adam, SGD, L-BFGS and SOAP",
+        "",
+        *baselines(groups),
         "## What the seed changes",
         "",
         *spread(groups),
@@ -164,8 +193,17 @@ def table():
         "",
         *every_run(groups),
     ]
-    (HERE / "README.md").write_text("\n".join(lines).rstrip() + "\n")
-    print("\n".join(lines))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def pages():
+    """Texts that have tables, by their paths."""
+    groups = records()
+
+    def replace(found):
+        return f"{found[1]}\n" + "\n".join(TABLES[found[2]](groups)) + f"\n{found[3]}"
+
+    return {HERE / "README.md": overview(groups), POLICY: BLOCK.sub(replace, POLICY.read_text())}
 
 
 def main():
@@ -180,7 +218,9 @@ def main():
     if chosen.command == "keep":
         for directory in chosen.runs:
             keep(directory, chosen.options, chosen.note)
-    table()
+    for path, text in pages().items():
+        path.write_text(text)
+        print(f"written to {path.relative_to(HERE.parent)}")
 
 
 if __name__ == "__main__":

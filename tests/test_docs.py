@@ -111,11 +111,21 @@ def test_every_problem_is_described():
         assert f"| `{name}` |" in PAGES["problems.md"]
 
 
-def test_tables_are_those_of_the_results():
-    specification = importlib.util.spec_from_file_location("tables", ROOT / "benchmarks" / "tables.py")
-    tables = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(tables)
-    assert tables.write(PAGES["benchmarks.md"]) == PAGES["benchmarks.md"], "run python benchmarks/tables.py"
+def script(path):
+    specification = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_tables_are_those_of_the_benchmarks():
+    page = PAGES["benchmarks.md"]
+    assert script("benchmarks/tables.py").write(page) == page, "run python benchmarks/tables.py"
+
+
+def test_tables_are_those_of_the_runs():
+    for path, text in script("results/collect.py").pages().items():
+        assert text == path.read_text(), "run python results/collect.py table"
 
 
 def test_figures_are_small_and_shown():
