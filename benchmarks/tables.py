@@ -225,7 +225,10 @@ TABLES = {
 def readme_table() -> str:
     """The section "Measured" of README.md, as it stands there."""
     section = re.search(r"^## Measured(.*?)\n(.*?)(?=^## )", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    return f"Machine and date:{section[1]}\n{section[2].rstrip()}\n" if section else ""
+    if section is None:
+        return ""
+    text = re.sub(r"^<!-- .* -->\n", "", section[2], flags=re.MULTILINE).replace("](docs/", "](")
+    return f"Machine and date:{section[1]}\n{text.rstrip()}\n"
 
 
 def write(page: str) -> str:

@@ -7,7 +7,8 @@
 
 A record is named after problem, method (with its preset, if not the default), budget and seed. Histories keep
 about 100 of the rows where the error was evaluated. Tables are those of results/README.md, and those of
-docs/method.md between `<!-- table NAME -->` and `<!-- end -->`; the tests fail when they are not what this would write.
+README.md and docs/method.md between `<!-- table NAME -->` and `<!-- end -->`; tests fail when they are not what this
+would write.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from dngd import load_problem
 from dngd.study.published import ERRORS, SECONDS
 
 HERE = Path(__file__).parent
-POLICY = HERE.parent / "docs" / "method.md"
+ROOT = HERE.parent
 BLOCK = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 ROWS = 100
 BASELINES = ("adam", "sgd", "lbfgs", "soap")
@@ -97,10 +98,12 @@ def standing(groups):
     """Each problem by the default policy, against the paper."""
     rows = []
     for problem in ERRORS:
-        default = load_problem(problem).presets["default"].method
+        loaded = load_problem(problem)
+        default = loaded.presets["default"].method
         short, long = (groups.get((problem, default, seconds), []) for seconds in (300.0, 3000.0))
         cells = [result(short), result(long), first_as_good(long, published(problem)) if long else "–"]
-        rows.append([problem, f"{published(problem):.2e} after {SECONDS[problem]:g} s", *cells])
+        described = f"`{problem}`: {loaded.description}"
+        rows.append([described, f"{published(problem):.2e} after {SECONDS[problem]:g} s", *cells])
     return markdown(["problem", "the paper, A100", "300 s", "3000 s", "the paper's accuracy first seen after"], rows)
 
 
@@ -161,8 +164,11 @@ def every_run(groups):
         ended = ", ".join(sorted({run["outcome"] for run in runs}))
         notes = "; ".join(sorted({run.get("note", "") for run in runs} - {""}))
         seeds = ", ".join(str(run["seed"]) for run in runs)
-        rows.append([problem, method, f"{seconds:g}", seeds, f"{median(runs):.2e}{every}", str(steps), ended, notes])
-    return markdown(["problem", "method", "seconds", "seeds", "median (all)", "steps", "ended by", "note"], rows)
+        dates = " to ".join(sorted({run["started"][:10] for run in runs}))
+        error = f"{median(runs):.2e}{every}"
+        rows.append([problem, method, f"{seconds:g}", seeds, error, str(steps), ended, dates, notes])
+    columns = ["problem", "method", "seconds", "seeds", "median (all)", "steps", "ended by", "date", "note"]
+    return markdown(columns, rows)
 
 
 TABLES = {"standing": standing, "baselines": baselines, "seeds": spread, "worth": worth}
@@ -203,7 +209,8 @@ def pages():
     def replace(found):
         return f"{found[1]}\n" + "\n".join(TABLES[found[2]](groups)) + f"\n{found[3]}"
 
-    return {HERE / "README.md": overview(groups), POLICY: BLOCK.sub(replace, POLICY.read_text())}
+    others = ROOT / "README.md", ROOT / "docs" / "method.md"
+    return {HERE / "README.md": overview(groups)} | {path: BLOCK.sub(replace, path.read_text()) for path in others}
 
 
 def main():
@@ -220,7 +227,7 @@ def main():
             keep(directory, chosen.options, chosen.note)
     for path, text in pages().items():
         path.write_text(text)
-        print(f"written to {path.relative_to(HERE.parent)}")
+        print(f"written to {path.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":
