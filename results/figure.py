@@ -31,7 +31,7 @@ def panel(axes, problem, groups):
             axes.plot(times, [row["rel_l2"] for row in run["history"]] + [run["rel_l2"]], **look)
     axes.axhline(published(problem), **PAPER)
     axes.plot(SECONDS[problem], published(problem), "k*", ms=10, clip_on=False)
-    axes.set(xscale="log", yscale="log", xlim=(2, 12000), title=problem)
+    axes.set(xscale="log", yscale="log", xlim=(1, 12000), title=problem)
     axes.set_ylim(top=min(axes.get_ylim()[1], 3.0))
     axes.grid(alpha=0.3)
 
@@ -43,7 +43,7 @@ def main():
         panels = figure.subplots(2, 4).flat
         for axes, problem in zip(panels, ERRORS, strict=False):
             panel(axes, problem, groups)
-        looks = dict(zip(("dngd, two CPU cores", *BASELINES), COLOURS, strict=False))
+        looks = dict(zip(("dngd, one or two CPU cores", *BASELINES), COLOURS, strict=False))
         handles = [Line2D([], [], color=colour, label=name) for name, colour in looks.items()]
         handles.append(Line2D([], [], **PAPER, marker="*", ms=10, label="the paper, A100"))
         panels[-1].axis("off")
