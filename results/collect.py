@@ -80,6 +80,10 @@ def median(runs):
     return statistics.median(run["rel_l2"] for run in runs)
 
 
+def default_method(problem):
+    return load_problem(problem).presets["default"].method
+
+
 def published(problem):
     return min(ERRORS[problem].values())
 
@@ -98,11 +102,10 @@ def standing(groups):
     """Each problem by the default policy, against the paper."""
     rows = []
     for problem in ERRORS:
-        loaded = load_problem(problem)
-        default = loaded.presets["default"].method
+        default = default_method(problem)
         short, long = (groups.get((problem, default, seconds), []) for seconds in (300.0, 3000.0))
         cells = [result(short), result(long), first_as_good(long, published(problem)) if long else "–"]
-        described = f"`{problem}`: {loaded.description}"
+        described = f"`{problem}`: {load_problem(problem).description}"
         rows.append([described, f"{published(problem):.2e} after {SECONDS[problem]:g} s", *cells])
     return markdown(["problem", "the paper, A100", "300 s", "3000 s", "the paper's accuracy first seen after"], rows)
 
@@ -117,7 +120,7 @@ def baselines(groups):
     """Each problem by the baselines and by the default policy, with the same budget."""
     rows = []
     for problem in ERRORS:
-        default = load_problem(problem).presets["default"].method
+        default = default_method(problem)
         budgets = {seconds for name, method, seconds in groups if name == problem and method in BASELINES}
         for seconds in sorted(budgets):
             found = [groups.get((problem, method, seconds), []) for method in (default, *BASELINES)]
@@ -150,8 +153,6 @@ def worth(groups):
         medians = [median([run for run in group if run["seed"] in seeds]) for group in (runs, *found.values())]
         described = f"{seconds:g}", ", ".join(map(str, sorted(seeds)))
         rows.append([problem, *described, *(f"{error:.2e}" for error in medians)])
-    if not rows:
-        return ["No problem has been run without each of them yet; what there is of it is in docs/method.md.", ""]
     return markdown(["problem", "seconds", "seeds", "default", *without], rows)
 
 

@@ -1,18 +1,19 @@
 """Error against time on the paper's seven problems: the long runs kept here, the baselines, and the paper's errors.
 
-python results/figure.py      # draws docs/figures/accuracy.png
+    python results/figure.py
+
+draws docs/figures/accuracy.png.
 """
 
 from pathlib import Path
 
 import matplotlib
-from collect import BASELINES, SECONDS, published, records
+from collect import BASELINES, default_method, published, records
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from dngd import load_problem
 from dngd.report.group import COLOURS
-from dngd.study.published import ERRORS
+from dngd.study.published import ERRORS, SECONDS
 
 OUT = Path(__file__).parents[1] / "docs" / "figures" / "accuracy.png"
 LONG, SHORT = 3000.0, 120.0
@@ -21,10 +22,9 @@ PAPER = {"color": "black", "lw": 0.8, "ls": (0, (4, 3))}
 
 
 def panel(axes, problem, groups):
-    default = load_problem(problem).presets["default"].method
     for method, seconds, look in [
         *((method, SHORT, {"color": colour, "lw": 1.2}) for method, colour in zip(BASELINES, OTHERS, strict=False)),
-        (default, LONG, {"color": OURS, "lw": 1.8}),
+        (default_method(problem), LONG, {"color": OURS, "lw": 1.8}),
     ]:
         for run in groups.get((problem, method, seconds), [])[:1]:
             times = [row["seconds"] for row in run["history"]] + [run["seconds"]]
@@ -43,8 +43,10 @@ def main():
         panels = figure.subplots(2, 4).flat
         for axes, problem in zip(panels, ERRORS, strict=False):
             panel(axes, problem, groups)
-        looks = dict(zip(("dngd, one or two CPU cores", *BASELINES), COLOURS, strict=False))
-        handles = [Line2D([], [], color=colour, label=name) for name, colour in looks.items()]
+        handles = [Line2D([], [], color=OURS, label="dngd, one or two CPU cores")]
+        drawn = {method for problem, method, seconds in groups if problem in ERRORS and seconds == SHORT}
+        looks = zip(BASELINES, OTHERS, strict=False)
+        handles += [Line2D([], [], color=colour, label=name) for name, colour in looks if name in drawn]
         handles.append(Line2D([], [], **PAPER, marker="*", ms=10, label="the paper, A100"))
         panels[-1].axis("off")
         panels[-1].legend(handles=handles, loc="center", frameon=False)
