@@ -13,6 +13,12 @@ jax.config.update("jax_enable_x64", True)
 # One process per core (pytest-xdist) shares the machine; compiled programs are small.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
+# Compiling is what takes time, and most programs run a few times: without optimisation it takes about half as long.
+# `make test-thorough` compiles as users do. The environment is for processes that tests start.
+if "DNGD_EXAMPLES" not in os.environ:
+    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
+    jax.config.update("jax_disable_most_optimizations", True)
+
 # Both of them, and the processes that tests start, compile much the same programs: whoever comes first does.
 if "PYTEST_XDIST_WORKER" not in os.environ:
     _programs = tempfile.TemporaryDirectory(prefix="dngd-compiled-", ignore_cleanup_errors=True)
@@ -51,14 +57,3 @@ def as_users_run_it():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
-
-
-@pytest.fixture
-def compiled_quickly():
-    """For code that runs a few times: compiling it without optimisation takes about half as long.
-
-    `make test-thorough` compiles as users do.
-    """
-    jax.config.update("jax_disable_most_optimizations", "DNGD_EXAMPLES" not in os.environ)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)

@@ -66,7 +66,7 @@ CHECKS = {
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Flax
-@pytest.mark.usefixtures("as_users_run_it", "compiled_quickly")
+@pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize("page", [name for name in PAGES if blocks(PAGES[name], "python") and name not in ELSEWHERE])
 def test_code_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -36,7 +36,7 @@ def untrained(problem, *, callbacks=(), **settings):
     return dngd.Solution(problem, model, model, summary, [row])
 
 
-@pytest.mark.usefixtures("as_users_run_it", "compiled_quickly")
+@pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize("name", FIGURES)
 def test_example_draws_its_figure(name, tmp_path, monkeypatch):
     monkeypatch.setattr(dngd, "solve", untrained)

@@ -14,7 +14,7 @@ def snippets(page):
     return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
 
 
-@pytest.mark.usefixtures("as_users_run_it", "compiled_quickly")
+@pytest.mark.usefixtures("as_users_run_it")
 def test_readme_solves_the_heat_equation(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
@@ -24,14 +24,13 @@ def test_readme_solves_the_heat_equation(tmp_path, monkeypatch):
     assert (tmp_path / "heat.png").stat().st_size > 10_000
 
 
-@pytest.mark.usefixtures("compiled_quickly")
 def test_readme_solves_poisson_in_a_loop_of_its_own():
     names = {}
     exec(compile(snippets("README.md")[1].replace("range(50)", "range(30)"), "README.md", "exec"), names)
     assert abs(float(names["net"](jnp.array([0.5, 0.5]))) - 1) < 1e-2
 
 
-@pytest.mark.usefixtures("as_users_run_it", "compiled_quickly")
+@pytest.mark.usefixtures("as_users_run_it")
 def test_your_own_pde_solves_the_wave_equation(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     problem, *code = snippets("docs/your_own_pde.md")

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -24,6 +23,7 @@ from dngd.train.history import History, plain
 from dngd.train.history import read as read_history
 from dngd.train.locate import find_problem
 from dngd.train.progress import Progress, default_progress
+from dngd.train.start import first_model
 from dngd.train.trainer import Callback, train, working_precision
 
 
@@ -126,17 +126,21 @@ def resume(
 ) -> Solution:
     """Go on with the run in a directory; `changes` may extend its budget (`seconds`, `steps`, `target`).
 
-    A problem that is neither in the catalogue nor in a file must be given again.
+    A new budget of steps takes the place of one of seconds, and the reverse, unless both are given. A problem
+    that is neither in the catalogue nor in a file must be given again.
     """
     extendable = ("seconds", "steps", "target", "checkpoint_seconds")
     for name in changes:
         if name not in extendable:
             raise ValueError(f"{name} cannot change in the middle of a run; only {', '.join(extendable)} can")
     with RunDirectory.open(path) as directory:
-        stored = dict(directory.config) | changes
-        name = stored.pop("problem")
-        problem = find_problem(name) if problem is None else problem
-        config = Config.from_dict(stored)
+        budgets = {"seconds", "steps"}
+        replaced = dict.fromkeys(budgets, None) if budgets & changes.keys() else {}
+        stored = dict(directory.config) | replaced | changes
+        settings = {key: value for key, value in stored.items() if key != "problem"}
+        problem = find_problem(stored["problem"]) if problem is None else problem
+        config = Config.from_dict(settings)
+        directory.change(stored)
         progress = default_progress(quiet) if progress is None else progress
         return _solution(problem, train(problem, config, directory, progress, callbacks), directory)
 
@@ -165,7 +169,7 @@ def load(path: str | Path, problem: Problem | None = None) -> Solution:
     if summary is None:
         raise ValueError(f"{path} holds no summary yet: the run was stopped before its first step")
     with working_precision(config.precision):
-        like = problem.init(jax.random.key(0))
+        like = first_model(problem, config.seed)
         last = checkpoint.load_part(path / "checkpoint", "model", like)
         model = checkpoint.load_best(path / "checkpoint", like)[0]
     return Solution(problem, model, last, summary, read_history(path / "history.jsonl"))

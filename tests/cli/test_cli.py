@@ -30,7 +30,6 @@ def test_list_names_every_problem(capsys):
     assert all(name in printed for name in ("heat", "poisson100k", "inverse", "lbfgs"))
 
 
-@pytest.mark.usefixtures("compiled_quickly")
 def test_solve_resume_report(tmp_path, capsys):
     arguments = ["solve", SMALL, "--steps", "12", "--out", "run", "--points", "interior", "20", "--tensorboard"]
     assert main(arguments) == ExitCode.DONE
@@ -82,6 +81,7 @@ def test_settings_from_a_file_and_what_is_typed_wins(tmp_path):
         (["solve", SMALL, "--config"], "needs a file"),
         (["solve", SMALL, "--config", "missing.yaml"], "No such file"),
         (["compare", SMALL, "--methods", "dense,adm"], "did you mean 'adam'"),
+        (["compare", SMALL, "--method", "adam"], "--method adam: a comparison takes --methods"),
         (["compare", SMALL, "--seeds", "0"], "at least one seed"),
         (["reproduce", "table", "--seeds", "0"], "seeds=0 leaves nothing to run; give at least 1"),
         (["reproduce", "table", "--methods", "auto,adm"], "did you mean 'adam'"),
@@ -110,6 +110,26 @@ def test_what_a_file_raises_is_explained(text, message, tmp_path, monkeypatch, c
     (tmp_path / "mine.py").write_text(text)
     assert main(["solve", "mine.py:problem"]) == ExitCode.USAGE
     assert re.search(message, capsys.readouterr().err)
+
+
+def test_a_file_finds_what_stands_beside_it(tmp_path, capsys):
+    """As a script does: other files, and what its annotations mean."""
+    (tmp_path / "beside.py").write_text("POINTS = 7\n")
+    (tmp_path / "mine.py").write_text(
+        "from __future__ import annotations\n"
+        "import beside, dngd, equinox as eqx\n"
+        "class Net(eqx.Module):\n"
+        "    inner: dngd.network.MLP\n"
+        "    def __call__(self, x):\n"
+        "        return self.inner(x)\n"
+        "def network(key):\n"
+        "    inside = dngd.network.MLP((6, 4, 1), key=key)\n"
+        "    return Net(dngd.network.FourierFeatures(inside, 1, 3, key=key))\n"
+        "problem = dngd.Problem(domain=dngd.Box(x=(0, 1)), network=network,\n"
+        "    conditions={'it': dngd.Operator(lambda u: u.xx, points=beside.POINTS)})\n"
+    )
+    assert main(["plan", "mine.py:problem"]) == ExitCode.DONE
+    assert "m = 7 residuals" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("study", ["table", "sweep", "landmarks", "complexity"])

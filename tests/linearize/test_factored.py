@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 
 import dngd
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 TOLERANCE = oracles.TOLERANCE
 
 some_settings = st.fixed_dictionaries(

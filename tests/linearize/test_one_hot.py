@@ -11,8 +11,6 @@ import pytest
 import dngd
 from dngd.linearize.residual import residual_vector
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 SIZE = 40
 
 

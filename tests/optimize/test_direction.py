@@ -13,8 +13,6 @@ import dngd
 from dngd.linear_solve import PCG, SOLVERS
 from dngd.optimize.direction import acceleration, second_derivative, velocity
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 DAMPING = 1e-2
 KEY = jax.random.key(0)
 TIGHT = {name: PCG(tolerance=1e-14) if name == "pcg" else solver() for name, solver in SOLVERS.items()}

@@ -18,8 +18,6 @@ from dngd.damping import ConstantDamping, DecayDamping, GainRatioDamping, LossDa
 from dngd.line_search import BacktrackingSearch, FixedStep, GridSearch
 from dngd.linear_solve import SOLVERS
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 ONE_POINT = {"only": jnp.zeros((1, 1))}
 
 OPTIMIZERS = [

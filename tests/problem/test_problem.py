@@ -12,10 +12,9 @@ import dngd
 from dngd import Box, Data, Dirichlet, Initial, Neumann, Operator, Periodic, Problem, Robin, Sampling, Stage
 from dngd.problem.model import Model
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 KEY = jax.random.key(0)
 BOX = Box(t=(0, 1), x=(-1, 1))
+ADAPTIVE = Sampling(adaptive=dngd.Adaptive())
 
 
 def u(point):
@@ -210,6 +209,17 @@ def base(**changes):
         (lambda: base(conditions={"it": Data(np.zeros((3, 3)), np.zeros(3))}).sample(KEY), "3 coordinates"),
         (lambda: base(conditions={"it": Data(np.zeros((3, 2)), np.zeros((3, 2)))}), "2 values a point"),
         (lambda: base(conditions={"it": Data(np.zeros((3, 2)), np.zeros(3), points=9)}), "3 observations"),
+        (lambda: Data(np.zeros(50), np.zeros(50)), r"shape \(50,\) need one row a point; pass at\[:, None\]"),
+        (
+            lambda: base(conditions={"it": Data(np.zeros((3, 2)), np.zeros(3), sampling=ADAPTIVE)}),
+            "condition 'it': adaptive points are chosen among new ones",
+        ),
+        (
+            lambda: base(conditions={"it": Dirichlet(0.0, on=dngd.PointSet(np.zeros((3, 2))), sampling=ADAPTIVE)}),
+            "condition 'it': adaptive points are chosen among new ones",
+        ),
+        (lambda: Box(x=5), "Box: x=5 is neither an interval"),
+        (lambda: dngd.solve(base(), target=1e-3, quiet=True), "target=0.001: problem 'problem' has no reference"),
         (lambda: base(constants={"x": 1.0}), "both a coordinate and a constant"),
         (lambda: base(constants={"nu": np.inf}), "nu=inf"),
         (lambda: base(stages=(Stage("s", {"nu": 1.0}, steps=3),)), "unknown constant 'nu'"),
@@ -242,3 +252,31 @@ def base(**changes):
 def test_bad_problems_are_refused_by_name(make, message):
     with pytest.raises((ValueError, TypeError, AttributeError), match=message):
         make()
+
+
+def test_centred_fields_are_centred_in_the_error_of_all():
+    def flow(point):
+        return jnp.stack([point[0], point[1] ** 2])
+
+    problem = base(
+        conditions={"it": Operator(lambda u, p: u.t + p.x)},
+        fields=("u", "p"),
+        reference=dngd.Reference(lambda t, x: (t, x**2), centred=("p",), points=50),
+    )
+    errors = problem.errors(lambda point: flow(point) + jnp.array([0.0, 3.0]))
+    assert errors.rel_l2 < 1e-14
+    assert errors.fields["p"] < 1e-14
+    assert problem.errors(lambda point: 2 * flow(point)).rel_l2 == pytest.approx(1.0)
+
+
+def test_a_quick_look_is_at_few_points():
+    seen = []
+
+    def model(point):
+        jax.debug.callback(lambda _: seen.append(1), point)
+        return point[:1]
+
+    problem = base(reference=dngd.Reference(lambda t: t, points=40, quick=6))
+    assert problem.errors(model, quick=True).rel_l2 == 0
+    jax.effects_barrier()
+    assert len(seen) == 6

@@ -7,7 +7,7 @@ import dngd
 from dngd.train.config import Config
 from dngd.train.growth import WINDOW
 from dngd.train.position import Position
-from dngd.train.schedule import Schedule
+from dngd.train.schedule import PATIENCE, Schedule
 from dngd.train.selection import SHARE
 from dngd.train.settling import FIRST, LAST
 
@@ -38,6 +38,19 @@ def test_phases_take_their_shares_of_either_budget():
     assert [by_time.method(Position(phase=phase)) for phase in range(2)] == ["adam", "dense"]
     assert by_time.expected_steps(Position(), seconds_a_step=0.5) == 60
     assert by_steps.expected_steps(Position(), seconds_a_step=0.5) == 30
+
+
+def test_a_stage_has_its_share_of_a_budget_of_steps_too():
+    plan = schedule((dngd.Stage("easy", {"scale": 1.0}, share=0.25),), steps=100)
+    assert [plan.stage_is_over(Position(stage_step=step)) for step in (24, 25)] == [False, True]
+
+
+def test_what_stands_still_goes_on_with_what_comes_next():
+    plan = schedule((dngd.Stage("easy", {"scale": 1.0}, steps=500),), method="lbfgs:0.5>dense", steps=1000)
+    assert [plan.stage_is_over(Position(idle=idle)) for idle in (PATIENCE - 1, PATIENCE)] == [False, True]
+    assert [plan.phase_is_over(Position(stage=1, idle=idle)) for idle in (PATIENCE - 1, PATIENCE)] == [False, True]
+    assert [plan.is_in_its_last_part(Position(stage=1, phase=phase)) for phase in (0, 1)] == [False, True]
+    assert not plan.is_in_its_last_part(Position(stage=0, phase=1))
 
 
 def test_lbfgs_keeps_the_points_of_its_first_step():

@@ -16,8 +16,6 @@ from dngd.linearize.residual import residual_vector, term_losses
 from dngd.train.position import Position
 from dngd.train.selection import score
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 SETTINGS = {"quiet": True, "doublings": 0, "method": "adam", "learning_rate": 0.3}  # hovers
 
 

@@ -15,8 +15,6 @@ from dngd.damping import GainRatioDamping
 from dngd.momentum import RisingMomentum
 from dngd.train.settling import FIRST, LAST, HeldDamping, HeldMomentum, share_of_a_step, shortened
 
-pytestmark = pytest.mark.usefixtures("compiled_quickly")
-
 SETTINGS = {"quiet": True, "doublings": 0}
 
 

@@ -185,7 +185,6 @@ def test_damping_level_of_a_preset_belongs_to_its_rule():
     assert dngd.Config(damping="gain_ratio", damping_level=1.0).resolved(problem).damping_level == 1.0
 
 
-@pytest.mark.usefixtures("compiled_quickly")
 def test_growing_batch_survives_an_interruption(tmp_path, monkeypatch):
     monkeypatch.setattr("dngd.train.growth.STALLED", 0.0)
     monkeypatch.setattr("dngd.train.growth.FITTED", 0.0)

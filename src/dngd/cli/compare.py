@@ -31,6 +31,8 @@ def compare(
         out: where the runs go; runs/compare-PROBLEM if not given
         jobs: how many runs at once; more than one distorts their times
     """
+    if settings.method is not None:
+        raise ValueError(f"--method {settings.method}: a comparison takes --methods, such as --methods auto,adam")
     names = tuple(name.strip() for name in methods.split(",") if name.strip())
     out = Path("runs") / f"compare-{Path(problem).stem}" if out is None else out
     comparison = Comparison(problem, names, tuple(range(settings.seed, settings.seed + seeds)), settings, out)

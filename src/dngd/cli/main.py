@@ -51,7 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (RunDirectoryError, CheckpointError, HistoryError, OSError) as error:
         print(f"dngd: {error}", file=sys.stderr)
         return int(ExitCode.ERROR)
-    except MemoryError:
+    except (MemoryError, jax.errors.JaxRuntimeError) as error:
+        if isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" not in str(error):
+            raise
         print("dngd: out of memory; lower --points, or see `dngd plan` for a solver that needs less", file=sys.stderr)
         return int(ExitCode.ERROR)
     except KeyboardInterrupt:

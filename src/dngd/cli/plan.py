@@ -28,8 +28,9 @@ def plan(
     resolved = settings.resolved(found)
     found = found.with_points(resolved.points)
     with working_precision(resolved.precision):
-        model = eqx.filter_eval_shape(found.init, jax.random.key(0))
-        batch = jax.eval_shape(found.sample, jax.random.key(0))
+        key = jax.random.key(0)
+        model = eqx.filter_eval_shape(lambda: found.init(key))
+        batch = jax.eval_shape(found.sample, key)
         limit = None if memory is None else int(memory * 2**30)
         print(f"{found.name}: {found.description}")
         print(plan_step(found.terms(), model, batch, limit, TILE_BYTES))

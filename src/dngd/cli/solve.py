@@ -63,7 +63,10 @@ def _is_unfinished(path: Path, config: Config) -> bool:
 
 def conclude(solution: Solution, out: Path, quiet: bool) -> int:
     """Draw the figure, and say where things are."""
-    figure = report.solution_figure(out)
+    try:
+        figure = f"figure: {report.solution_figure(out)}"
+    except report.RunError as error:
+        figure = f"no figure: {error}"
     if not quiet:
-        print(f"run: {out}\nfigure: {figure}")
+        print(f"run: {out}\n{figure}")
     return exit_code(solution.summary)

@@ -72,21 +72,22 @@ class Field:
 
     @property
     def laplacian(self) -> Array:
+        self._spatial("laplacian")
         return self._select(self._source.laplacian())
 
     @property
     def gradient(self) -> Array:
-        return self._first(self._source.coordinates.spatial)
+        return self._first(self._spatial("gradient"))
 
     @property
     def hessian(self) -> Array:
-        spatial = self._source.coordinates.spatial
+        spatial = self._spatial("hessian")
         rows = [[self._select(self._source.derivative((i, j))) for j in spatial] for i in spatial]
         return jnp.stack([jnp.stack(row, axis=-1) for row in rows], axis=-2)
 
     @property
     def divergence(self) -> Array:
-        spatial = self._source.coordinates.spatial
+        spatial = self._spatial("divergence")
         if self._size != len(spatial):
             raise ValueError(
                 f"{self._name}.divergence needs one component for each of the {len(spatial)} spatial coordinates, "
@@ -94,6 +95,12 @@ class Field:
             )
         parts = [self._source.derivative((axis,))[self._start + i] for i, axis in enumerate(spatial)]
         return sum(parts[1:], start=parts[0])
+
+    def _spatial(self, what: str) -> tuple[int, ...]:
+        axes = self._source.coordinates.spatial
+        if not axes:
+            raise ValueError(f"{self._name}.{what} is over spatial coordinates, and here is only t; write u.t, u.tt")
+        return axes
 
     def _first(self, axes: tuple[int, ...]) -> Array:
         return jnp.stack([self._select(self._source.derivative((axis,))) for axis in axes], axis=-1)

@@ -72,7 +72,8 @@ class FourierFeatures(eqx.Module):
         if not 0 < scale < math.inf:
             raise ValueError(f"scale={scale!r} must be positive: it is the spread of the frequencies")
         self.network = network
-        drawn = scale * jax.random.normal(key, (count, dimension))
+        with jax.ensure_compile_time_eval():  # numbers, also where a network is only traced for its shapes
+            drawn = scale * jax.random.normal(key, (count, dimension))
         self.frequencies = tuple(tuple(float(entry) for entry in row) for row in drawn)
 
     def __call__(self, x: Float[Array, " d"]) -> Float[Array, "..."]:

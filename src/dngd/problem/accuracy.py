@@ -86,11 +86,11 @@ class Evaluator:
             count = min(count, self._reference.quick)
         found, truth, inside = [], [], []
         for chunk in range(-(-count // self._chunk)):
-            points = self.points(chunk)
-            found.append(np.asarray(predict(model, points), float))
-            truth.append(self._truth_of(chunk, points))
-            inside.append(self._inside_of(chunk, points))
-        return self._compare(*(np.concatenate(part)[:count] for part in (found, truth, inside)))
+            points, wanted = self.points(chunk), count - chunk * self._chunk
+            found.append(np.asarray(predict(model, points[:wanted]), float))
+            truth.append(self._truth_of(chunk, points)[:wanted])
+            inside.append(self._inside_of(chunk, points)[:wanted])
+        return self._compare(*map(np.concatenate, (found, truth, inside)))
 
     def _truth_of(self, chunk: int, points) -> np.ndarray:
         if chunk not in self._truth:
@@ -121,16 +121,16 @@ class Evaluator:
         return self._inside[chunk]
 
     def _compare(self, found: np.ndarray, truth: np.ndarray, inside: np.ndarray) -> Errors:
-        errors = {}
+        pairs = {}
         for name in self._setting.fields:
             columns = list(self._setting.outputs(name))
             ours, true = found[:, columns], truth[:, columns]
             if name in self._reference.centred:
                 ours, true = ours[inside], true[inside]
                 ours, true = ours - ours.mean(axis=0), true - true.mean(axis=0)
-            errors[name] = _relative(ours, true)
-        columns = list(self._setting.outputs(self._chosen))
-        return Errors(_relative(found[:, columns], truth[:, columns]), errors)
+            pairs[name] = ours.ravel(), true.ravel()
+        together = (np.concatenate([pairs[name][side] for name in self._chosen]) for side in (0, 1))
+        return Errors(_relative(*together), {name: _relative(*pair) for name, pair in pairs.items()})
 
 
 def _relative(found: np.ndarray, truth: np.ndarray) -> float:

@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from dngd.problem.condition import Condition
 from dngd.problem.prescribed import take
+from dngd.problem.region import PointSet
 from dngd.problem.sampling import Sampling
 
 
@@ -29,7 +30,11 @@ class Data(Condition):
 
     def __init__(self, at, values, *, points=None, weight=1.0, fields=None, sampling=None):
         at, values = np.asarray(at, float), np.asarray(values, float)
-        at = at[None] if at.ndim == 1 else at
+        if at.ndim == 1:
+            raise ValueError(
+                f"Data: points of shape {at.shape} need one row a point; pass at[:, None] for points of one "
+                "coordinate, at[None] for a single point"
+            )
         values = values.reshape(len(at), -1) if values.size and values.size % len(at) == 0 else values
         if at.ndim != 2 or values.ndim != 2:
             raise ValueError(f"Data: points of shape {at.shape} and values of shape {values.shape} do not match")
@@ -59,6 +64,11 @@ class Data(Condition):
         if self.values.shape[1] != len(outputs):
             raise ValueError(f"Data: {self.values.shape[1]} values a point, but {len(outputs)} fields")
         return _Observed(outputs)
+
+
+def has_its_own_points(condition: Condition) -> bool:
+    """Whether a condition holds at points that were given: more of them cannot be drawn."""
+    return isinstance(condition, Data) or isinstance(getattr(condition, "on", None), PointSet)
 
 
 class _Observed(eqx.Module):

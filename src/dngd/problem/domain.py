@@ -124,11 +124,11 @@ class Box(Domain):
 
 
 def _is_interval(value) -> bool:
-    return len(value) == 2 and all(np.ndim(end) == 0 for end in value)
+    return np.ndim(value) and len(value) == 2 and all(np.ndim(end) == 0 for end in value)
 
 
 def _members(name: str, intervals):
-    for interval in intervals:
+    for interval in intervals if np.ndim(intervals) else (intervals,):
         if np.ndim(interval) != 1 or len(interval) != 2:
             raise ValueError(f"Box: {name}={intervals!r} is neither an interval (low, high) nor a list of intervals")
         yield interval

@@ -28,7 +28,6 @@ class Preset:
     tolerance: float | None = None
     iterations: int | None = None
     seconds: float = 60.0
-    note: str = ""
 
 
 PAPER_PCG = {"method": "pcg", "rank": 2500, "tolerance": 1e-10, "iterations": 500}

@@ -13,6 +13,7 @@ from dngd.derivative.names import sized, unknown
 from dngd.network import MLP
 from dngd.problem.accuracy import Errors, Evaluator, Reference, predict
 from dngd.problem.condition import Condition, Setting
+from dngd.problem.data import has_its_own_points
 from dngd.problem.domain import Domain
 from dngd.problem.model import Model
 from dngd.problem.preset import Preset
@@ -219,6 +220,10 @@ def _check_condition(name: str, condition: Condition) -> None:
     count = condition.points
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise ValueError(f"condition {name!r}: points={count!r} must be a positive whole number, or leave it out")
+    if condition.sampling.adaptive is not None and has_its_own_points(condition):
+        raise ValueError(
+            f"condition {name!r}: adaptive points are chosen among new ones, and these are given; leave adaptive out"
+        )
     Term(name, lambda params, point: point, condition.weight)  # checks the weight
 
 

@@ -13,7 +13,7 @@ class Stage:
 
     - `name`: shown in logs.
     - `constants`: values that replace the problem's, such as `{"viscosity": 1 / 100}`.
-    - `steps`: how long it lasts at most, and `share`: of the whole budget in seconds; whichever ends first.
+    - `steps`: how long it lasts at most, and `share`: of the whole budget; whichever ends first.
 
     **Example:** `Stage("Re = 100", {"viscosity": 1 / 100}, steps=50)`
     """

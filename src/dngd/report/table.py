@@ -98,7 +98,9 @@ def _row(group: Group, thresholds: tuple[float, ...]) -> Row:
 
 
 def _error(run: Run) -> float:
-    return math.inf if run.failed and math.isnan(run.rel_l2) else run.rel_l2
+    """Infinite for a run that failed, whatever it had reached, or that ended with an error that is no number."""
+    unknown = math.isnan(run.rel_l2) and bool(measured(run, "rel_l2")[1].size)
+    return math.inf if run.failed or unknown else run.rel_l2
 
 
 def _seconds_to(run: Run, threshold: float) -> float:

@@ -28,7 +28,8 @@ def make_optimizer(method: str, config: Config, expected_steps: int) -> Optimize
     if method == "adam":
         return Adam(**({} if rate is None else {"learning_rate": rate}))
     if method == "sgd":
-        return SGD(steps=max(expected_steps, 2), **({} if rate is None else {"peak": rate}))
+        lowest = SGD.initial if rate is None else min(rate, SGD.initial)
+        return SGD(steps=max(expected_steps, 2), peak=SGD.peak if rate is None else rate, initial=lowest, final=lowest)
     if method == "soap":
         return SOAP(**({} if rate is None else {"learning_rate": rate}))
     if method == "lbfgs":
@@ -46,6 +47,13 @@ def make_optimizer(method: str, config: Config, expected_steps: int) -> Optimize
         momentum=RisingMomentum(config.momentum) if config.momentum else 0.0,
         line_search=_line_search(config),
     )
+
+
+def check_method_fits(method: str, config: Config, rows: int) -> None:
+    """Refuse settings that a method cannot use with so many residuals."""
+    solver = getattr(make_optimizer(method, config, expected_steps=0), "solver", None)
+    if isinstance(solver, PCG):
+        solver.rank_for(rows)
 
 
 def _damping(config: Config) -> Damping:

@@ -8,7 +8,6 @@ it: the last 64 bytes of the file. Leaves that are neither arrays nor numbers co
 """
 
 import hashlib
-import importlib.metadata
 import io
 import json
 import os
@@ -25,7 +24,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from dngd.train.directory import atomic_write, explain
-from dngd.train.environment import processor
+from dngd.train.environment import processor, version
 
 FORMAT = 1
 BEST = "best.npz"
@@ -161,12 +160,8 @@ def deserialize(data: bytes, like: PyTree, root: str = "tree") -> tuple[PyTree, 
 
 def versions() -> dict[str, str]:
     """What the last bits of a computation depend on."""
-    try:
-        dngd = importlib.metadata.version("dngd")
-    except importlib.metadata.PackageNotFoundError:  # run from a source tree
-        dngd = "unknown"
     python = ".".join(str(part) for part in sys.version_info[:3])
-    return {"dngd": dngd, "jax": jax.__version__, "python": python, "processor": processor()}
+    return {"dngd": version(), "jax": jax.__version__, "python": python, "processor": processor()}
 
 
 def _open(data: bytes) -> zipfile.ZipFile:

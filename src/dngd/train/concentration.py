@@ -4,10 +4,16 @@ Whether a batch happens to hit such places then decides its loss, and with it da
 hovers, however small the residual is elsewhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import equinox as eqx
 import numpy as np
+
+from dngd.problem.model import Model
+from dngd.problem.term import Term
+from dngd.train.sampler import residual_sizes
 
 FEW = 0.01
 """Share of the points that is looked at. For a residual like a normal random number it has 9 % of the squares."""
@@ -51,3 +57,15 @@ def concentration(squares: np.ndarray, points: np.ndarray | None, axes: Sequence
         narrow = high - low < NARROW * np.ptp(points, axis=0)
         places = {axes[k]: (float(low[k]), float(high[k])) for k in np.flatnonzero(narrow)}
     return Concentration(share, places)
+
+
+def where_it_is_wrong(
+    terms: Sequence[Term], model: Model, batch: Mapping[str, Any], axes: Sequence[str]
+) -> Iterator[str]:
+    """A sentence for every term whose loss is that of few of these points."""
+    for term in terms:
+        points = batch[term.name]
+        squares = np.asarray(residual_sizes(term, model, points)) ** 2
+        found = concentration(squares, np.asarray(points) if eqx.is_array(points) else None, axes)
+        if sentence := found.about(term.name):
+            yield sentence

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from dngd.derivative.names import unknown
 from dngd.problem.preset import Preset
 from dngd.problem.problem import Problem
@@ -68,6 +70,8 @@ class Config:
     """between checkpoints"""
 
     def __post_init__(self):
+        for item in dataclasses.fields(self):  # NumPy's numbers are numbers, but not to YAML
+            object.__setattr__(self, item.name, _plain(getattr(self, item.name)))
         if self.method is not None:
             check_method(self.method)
         _check_positive("seconds", self.seconds)
@@ -94,6 +98,11 @@ class Config:
 
     def resolved(self, problem: Problem) -> "Config":
         """Every setting filled in: what is given, then the preset, then the preset's own defaults."""
+        if self.target is not None and problem.reference is None:
+            raise ValueError(
+                f"target={self.target!r}: problem {problem.name!r} has no reference to measure errors against; give it "
+                "one, or a budget of seconds or steps"
+            )
         presets = {"default": Preset()} | dict(problem.presets)
         if self.preset not in presets:
             raise ValueError(f"problem {problem.name!r}: " + unknown("preset", self.preset, presets))
@@ -138,6 +147,12 @@ class Config:
             if name not in known:
                 raise ValueError(unknown("setting", str(name), known))
         return cls(**values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _check_positive(name: str, value: float | None) -> None:

@@ -114,6 +114,11 @@ class RunDirectory:
     def history(self) -> Path:
         return self.path / HISTORY
 
+    def change(self, config: Mapping[str, Any]) -> None:
+        """Replace the configuration, of a run that gets another budget."""
+        _write(self.path / CONFIG, _dump(config).encode())
+        self.config = dict(config)
+
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Replace `summary.json`; numbers that are not finite become null."""
         _write(self.path / SUMMARY, (json.dumps(plain(summary), indent=2, ensure_ascii=False) + "\n").encode())

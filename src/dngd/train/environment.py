@@ -13,7 +13,7 @@ def environment() -> dict[str, str | int | float]:
     """Versions and machine."""
     device = jax.devices()[0]
     return {
-        "dngd": metadata.version("dngd"),
+        "dngd": version(),
         "jax": jax.__version__,
         "equinox": metadata.version("equinox"),
         "python": platform.python_version(),
@@ -23,6 +23,14 @@ def environment() -> dict[str, str | int | float]:
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "device": f"{device.platform} ({device.device_kind})",
     }
+
+
+def version() -> str:
+    """Of this package, as far as it was installed."""
+    try:
+        return metadata.version("dngd")
+    except metadata.PackageNotFoundError:
+        return "unknown"
 
 
 @functools.cache

@@ -9,9 +9,8 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
-from dngd.problem.data import Data
+from dngd.problem.data import has_its_own_points
 from dngd.problem.problem import Problem
-from dngd.problem.region import PointSet
 
 WINDOW = 20
 """Steps over which the fresh loss is compared with that of as many steps before."""
@@ -43,9 +42,6 @@ def affordable(seconds_a_step: float, seconds_left: float) -> bool:
 def grown(problem: Problem, points: Mapping[str, int], doublings: int) -> dict[str, int]:
     """Points for each condition after so many doublings; observations and points of one's own stay as many."""
     return {
-        name: count if _is_finite(problem.conditions[name]) else count * 2**doublings for name, count in points.items()
+        name: count if has_its_own_points(problem.conditions[name]) else count * 2**doublings
+        for name, count in points.items()
     }
-
-
-def _is_finite(condition) -> bool:
-    return isinstance(condition, Data) or isinstance(getattr(condition, "on", None), PointSet)

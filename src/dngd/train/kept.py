@@ -11,7 +11,7 @@ from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.problem.view import view
 from dngd.train import checkpoint
-from dngd.train.directory import RunDirectory
+from dngd.train.directory import RunDirectory, read_summary
 from dngd.train.history import History
 from dngd.train.position import Position
 
@@ -35,11 +35,15 @@ class Kept:
         lost = self._history.truncate(position.history)
         return tree, position, [*notes, *([lost] if lost else [])]
 
-    def load_best(self, like: Model, default: Model) -> Model:
-        """The best parameters so far, or `default` where none were kept."""
+    def load_best(self, like: Model) -> Model | None:
+        """The best parameters so far, None where they are missing or damaged."""
         with contextlib.suppress(checkpoint.CheckpointError):
             return checkpoint.load_best(self._directory.checkpoints, like)[0]
-        return default
+        return None
+
+    @property
+    def has_summary(self) -> bool:
+        return self._directory is not None and read_summary(self._directory.path) is not None
 
     def append(self, row: Mapping[str, Any]) -> None:
         if self._history is not None:

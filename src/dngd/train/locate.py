@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,10 +38,15 @@ def find_problem(name: str) -> Problem:
 
 
 def _executed(file: Path) -> ModuleType:
-    specification = importlib.util.spec_from_file_location(file.stem, file)
+    """The file as a module, which finds others beside it, as a script does."""
+    specification = importlib.util.spec_from_file_location(f"_dngd_problem_{file.stem}", file)
     if specification is None or specification.loader is None:
         raise ImportError(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(specification)
+    sys.modules[specification.name] = module  # where dataclasses look for what annotations mean
+    folder = str(file.absolute().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     specification.loader.exec_module(module)
     return module
 

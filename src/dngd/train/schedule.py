@@ -13,6 +13,9 @@ from dngd.train.position import Position
 from dngd.train.selection import SHARE
 from dngd.train.settling import share_of_a_step
 
+PATIENCE = 100
+"""Steps in a row that do not move before a stage or phase is over, and in the last one the run."""
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -45,18 +48,16 @@ class Schedule:
     def stage_is_over(self, position: Position) -> bool:
         if self._is_the_problem_itself(position):
             return False
-        stage, seconds = self.stages[position.stage], self.config.seconds
-        by_steps = stage.steps is not None and position.stage_step >= stage.steps
-        by_time = stage.share is not None and seconds is not None and position.stage_seconds >= stage.share * seconds
-        return by_steps or by_time
+        stage = self.stages[position.stage]
+        if position.idle >= PATIENCE or (stage.steps is not None and position.stage_step >= stage.steps):
+            return True
+        return stage.share is not None and self._lasted(stage.share, position.stage_seconds, position.stage_step)
 
     def phase_is_over(self, position: Position) -> bool:
         if self._is_the_last_phase(position):
             return False
-        config, share = self.config, self.phases[position.phase].share
-        by_time = config.seconds is not None and position.phase_seconds >= share * config.seconds
-        by_steps = config.steps is not None and position.phase_step >= share * config.steps
-        return by_time or by_steps
+        share = self.phases[position.phase].share
+        return position.idle >= PATIENCE or self._lasted(share, position.phase_seconds, position.phase_step)
 
     def expected_steps(self, position: Position, seconds_a_step: float) -> int:
         """Of the present phase, for methods that need to know their length."""
@@ -81,7 +82,7 @@ class Schedule:
 
     def share_of_a_step(self, position: Position) -> float:
         """Less than one where the last phase, and the problem itself, come to their end; baselines do as they do."""
-        if not (self._is_the_problem_itself(position) and self._is_the_last_phase(position)):
+        if not self.is_in_its_last_part(position):
             return 1.0
         if self.method(position) in BASELINES:
             return 1.0
@@ -92,6 +93,17 @@ class Schedule:
     def chooses(self, position: Position) -> bool:
         """Whether it is among parameters like these that the run will choose those to end with."""
         return self._is_the_problem_itself(position) and self._spent(position) >= 1 - SHARE
+
+    def is_in_its_last_part(self, position: Position) -> bool:
+        """Nothing else comes after this."""
+        return self._is_the_problem_itself(position) and self._is_the_last_phase(position)
+
+    def _lasted(self, share: float, seconds: float, steps: int) -> bool:
+        """Whether something has had this share of the budget, of the one that ends first."""
+        config = self.config
+        by_time = config.seconds is not None and seconds >= share * config.seconds
+        by_steps = config.steps is not None and steps >= share * config.steps
+        return by_time or by_steps
 
     def _spent(self, position: Position) -> float:
         return position.spent(self.config.seconds, self.config.steps)

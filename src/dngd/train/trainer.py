@@ -14,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray, PyTree
+from jaxtyping import PyTree
 
 from dngd.linear_solve.plan import plan
 from dngd.linearize.residual import residual_vector, term_losses
@@ -24,8 +24,8 @@ from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.problem.term import Term
 from dngd.train.balance import balanced
-from dngd.train.build import Optimizer, make_optimizer
-from dngd.train.concentration import concentration
+from dngd.train.build import Optimizer, check_method_fits, make_optimizer
+from dngd.train.concentration import where_it_is_wrong
 from dngd.train.config import Config
 from dngd.train.directory import RunDirectory
 from dngd.train.environment import environment
@@ -35,14 +35,12 @@ from dngd.train.kept import Kept
 from dngd.train.position import Clock, Position
 from dngd.train.progress import Progress, Quiet
 from dngd.train.record import history_row, now, run_summary
-from dngd.train.sampler import Sampler, residual_sizes
-from dngd.train.schedule import Schedule
+from dngd.train.sampler import Sampler
+from dngd.train.schedule import PATIENCE, Schedule
 from dngd.train.selection import score
 from dngd.train.settling import shortened
 from dngd.train.signals import StopRequest
-
-PATIENCE = 100
-"""Steps in a row that do not move before a run counts as stalled or diverged."""
+from dngd.train.start import CHOICE, POINTS, first_model, key_for
 
 Callback = Callable[[Mapping[str, Any], Model], bool | None]
 
@@ -104,27 +102,31 @@ class _Run:
         self.solver, self.residuals, self.parameters = "", 0, 0
         self.model: Model | None = None
         self.best: Model | None = None
+        self.sound: Model | None = None  # the last whose loss was finite
         self.settling = False
+        self.stage_constants: dict[str, Any] = {}
+        self.stage_terms: tuple[Term, ...] = ()
         self.summary: dict[str, Any] = {}
 
     # --- the run -----------------------------------------------------------------------------------------------
 
     def train(self) -> Trained:
-        self._write_summary("running", "running", "")
         self._prepare()
         outcome, message = self._loop()
         return self._finish(outcome, message)
 
     def _prepare(self) -> None:
         """Network, state and points: new, or from the last checkpoint."""
-        self.model = self.problem.init(self._key(0))
-        self.best = self.model
-        self.validation = jax.jit(self.problem.sample)(self._key(2))
+        self.model = first_model(self.problem, self.config.seed)
+        self.best = self.sound = self.model
+        self.validation = jax.jit(self.problem.sample)(key_for(CHOICE, self.config.seed))
         self.weights = {
             name: jnp.asarray(condition.weight, float) for name, condition in self.problem.conditions.items()
         }
         self._resume()
-        self.terms = self._terms()
+        self._write_summary("running", "running", "")
+        self.own_terms = self.problem.terms()  # made once: other functions would be compiled anew
+        self._set_terms()
         terms, batch = self._batch()
         _check_finite(batch)
         self._announce(batch)
@@ -140,8 +142,16 @@ class _Run:
         if saved is None:
             return
         tree, self.position, notes = self.kept.load(self._tree())
-        self.best = self.kept.load_best(self.model, default=self.best)
+        best = self.kept.load_best(self.model)
         self.model, self.state, self.weights = tree["model"], tree["state"], tree["weights"]
+        self.best = self.sound = self.model
+        if best is not None:
+            self.best = best
+        else:
+            self.position.best_score = None
+            notes.append("the best parameters so far could not be read; those of the last checkpoint take their place")
+        if self.position.idle >= PATIENCE:  # a run that had stalled is given another try
+            self.position.idle = 0
         self.sampler.restore(tree["adaptive"])
         for note in notes:
             self.progress.note(note)
@@ -151,15 +161,11 @@ class _Run:
         return grown(self.problem, self.config.points, self.position.doublings)
 
     def _sampler(self) -> Sampler:
-        return Sampler(self.problem.with_points(self._points()), self._key(1))
+        return Sampler(self.problem.with_points(self._points()), key_for(POINTS, self.config.seed))
 
     def _batch(self) -> tuple[tuple[Term, ...], dict[str, Any]]:
         """Terms and points of the next step."""
         return self.sampler.batch(self.schedule.step_of_the_points(self.position), self.model, self.terms)
-
-    def _key(self, purpose: int) -> PRNGKeyArray:
-        """Apart for the network (0), the points (1) and those that decide what is best (2)."""
-        return jax.random.fold_in(jax.random.key(self.config.seed), purpose)
 
     def _optimizer(self) -> Optimizer:
         return make_optimizer(self.schedule.method(self.position), self.config, self.position.expected_steps)
@@ -168,7 +174,7 @@ class _Run:
         """One step whose result is not used; schedules that need their length learn it from a second one."""
         began = time.perf_counter()
         self.evaluation.compile(self.model, self.position)
-        _ready(_losses(self.problem.terms(), self.model, self.validation))
+        _ready(_losses(self.own_terms, self.model, self.validation))
         info = _ready(self._step(terms, batch))[2]
         self.solver = getattr(info, "solver", "")
         if self.schedule.method(self.position) == "sgd" and not self.position.expected_steps:
@@ -189,9 +195,12 @@ class _Run:
             if self._advance():
                 clock.restart()  # compiling a phase is not training
             terms, batch = self._batch()
+            before = self.model
             self.model, self.state, info = self._step(terms, batch)
             info = jax.device_get(info)
             clock.tick()
+            if np.isfinite(info.loss):
+                self.sound = before
             row = self._row(info)
             self._judge()
             if self.evaluation.is_due(position):
@@ -199,14 +208,21 @@ class _Run:
             self._append(row)
             if self.config.balance and position.step % self.config.balance == 0:
                 self.weights = balanced(self.terms, self.model, batch, self.weights)
-                self.terms = self._terms()
-            answers = [callback(row, self.model) for callback in self.callbacks]  # every one is called
-            if any(answers):
+                self._set_terms()
+            if self._asked_to_stop(row):
                 return "callback", "a callback asked to stop"
             if position.seconds - last_saved >= self.config.checkpoint_seconds:
                 self._save()
                 last_saved = position.seconds
         return ending
+
+    def _asked_to_stop(self, row: dict[str, Any]) -> bool:
+        try:
+            answers = [callback(row, self.model) for callback in self.callbacks]  # every one is called
+        except Exception:
+            self._save()
+            raise
+        return any(answers)
 
     def _step(self, terms, batch):
         optimizer = self.optimizer
@@ -224,8 +240,8 @@ class _Run:
             return "steps", ""
         if config.seconds is not None and position.seconds >= config.seconds:
             return "seconds", ""
-        if position.idle >= PATIENCE:
-            outcome = Outcome[self.rows[-1]["outcome"]] if self.rows else Outcome.LINE_SEARCH_REJECTED
+        if position.idle >= PATIENCE and self.schedule.is_in_its_last_part(position):
+            outcome = Outcome[self.rows[-1]["outcome"]]
             name = {
                 Outcome.ZERO_GRADIENT: "converged",
                 Outcome.LINE_SEARCH_REJECTED: "stalled",
@@ -238,7 +254,7 @@ class _Run:
         position = self.position
         if self.schedule.stage_is_over(position):
             position.next_stage()
-            self.terms = self._terms()
+            self._set_terms()
             self.progress.note(f"stage: {self.schedule.stage_name(position) or 'the problem itself'}")
         if not self.settling and self.schedule.share_of_a_step(position) < 1:
             self.settling = True
@@ -270,12 +286,19 @@ class _Run:
 
     # --- what is seen ------------------------------------------------------------------------------------------
 
-    def _terms(self):
-        return self.problem.terms(self.schedule.constants(self.position), self.weights)
+    def _set_terms(self) -> None:
+        """Those of the present stage, with the present weights."""
+        constants = self.schedule.constants(self.position)
+        if constants != self.stage_constants:
+            self.stage_constants, self.stage_terms = constants, self.problem.terms(constants)
+        terms = self.stage_terms if constants else self.own_terms
+        self.terms = tuple(Term(term.name, term.residual, self.weights[term.name]) for term in terms)
 
     def _announce(self, batch) -> None:
         planned = plan(self.terms, self.model, batch)
         self.residuals, self.parameters = planned.residuals, planned.parameters
+        for phase in self.schedule.phases:  # what a later one would refuse is refused now
+            check_method_fits(phase.method, self.config, self.residuals)
         described = environment()
         lines = [
             f"{self.problem.name}: {self.problem.description}".rstrip(": "),
@@ -304,7 +327,7 @@ class _Run:
         if not self.schedule.chooses(position):
             self.best, position.best_score = self.model, None
             return
-        found = score(_losses(self.problem.terms(), self.model, self.validation))
+        found = score(_losses(self.own_terms, self.model, self.validation))
         if position.best_score is None or found < position.best_score:
             self.best, position.best_score = self.model, found
 
@@ -324,29 +347,29 @@ class _Run:
 
     def _finish(self, outcome: str, message: str) -> Trained:
         if outcome not in ("seconds", "steps", "interrupted"):
-            self.best, self.position.best_score = self.model, None
+            self.best, self.position.best_score = self.sound if outcome == "diverged" else self.model, None
         self._save()
         # Whoever interrupts is waiting: all test points can take minutes in 10⁵ dimensions.
         self.evaluation.look(self.best, self.position, quick=outcome == "interrupted")
         status = "interrupted" if outcome == "interrupted" else "finished"
-        self.kept.fields(self.problem, self.best)
         self._write_summary(status, outcome, message)
         self.progress.end(self.summary)
+        if stage := self.schedule.stage_name(self.position):
+            self.progress.note(f"ended in stage {stage!r}, before the problem itself: give it more time or steps")
+        try:
+            self.kept.fields(self.problem, self.best)
+        except Exception as error:  # a figure is not worth a run
+            self.progress.note(f"no figure: {type(error).__name__}: {error}")
         if outcome in ("seconds", "steps", "stalled"):
-            self._say_where_it_is_wrong()
+            axes = self.problem.domain.coordinates.axes
+            for sentence in where_it_is_wrong(self.own_terms, self.best, self.validation, axes):
+                self.progress.note(sentence)
         return Trained(self.best, self.model, self.summary, self.rows)
 
-    def _say_where_it_is_wrong(self) -> None:
-        axes = self.problem.domain.coordinates.axes
-        for term in self.problem.terms():
-            points = self.validation[term.name]
-            squares = np.asarray(residual_sizes(term, self.best, points)) ** 2
-            found = concentration(squares, np.asarray(points) if eqx.is_array(points) else None, axes)
-            if sentence := found.about(term.name):
-                self.progress.note(sentence)
-
     def failed(self, error: BaseException) -> None:
-        """The last good checkpoint stays; the summary says what happened."""
+        """The last good checkpoint stays; the summary says what happened, unless it is of a run not taken up at all."""
+        if not self.summary and self.kept.has_summary:
+            return
         with contextlib.suppress(Exception):
             # Only the first line: JAX adds hints about its own traceback.
             self._write_summary("failed", "error", f"{type(error).__name__}: {error}".splitlines()[0])
