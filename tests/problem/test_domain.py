@@ -10,6 +10,7 @@ import pytest
 import dngd
 from dngd import Adaptive, Ball, Box, Curve, PointSet, Sampling
 from dngd.problem.sampling import METHODS
+from dngd.problem.view import view
 
 KEY = jax.random.key(0)
 BOX = Box(t=(0, 2), x=(-1, 1), y=(0, 4))
@@ -244,3 +245,23 @@ def test_group_of_coordinates():
     box = dngd.Box(t=(0, 1), x=[(0, 1)] * 3)
     assert box.coordinates.axes == ("t", "x0", "x1", "x2")
     assert len(box.boundary().faces) == 6
+
+
+@pytest.mark.parametrize(
+    ("domain", "inside"),
+    [
+        (Box(x=(-1, 1), y=(-1, 1)), lambda x, y: np.ones_like(x, bool)),
+        (Box(x=(-1, 1), y=(-1, 1)).where(lambda x, y: x**2 + y**2 > 0.1), lambda x, y: x**2 + y**2 > 0.1),
+        (Ball(2), lambda x, y: x**2 + y**2 <= 1),
+    ],
+)
+def test_views_show_the_domain_and_nothing_else(domain, inside):
+    problem = dngd.Problem(
+        domain=domain,
+        conditions={"it": dngd.Operator(lambda u: u.laplacian)},
+        reference=dngd.Reference(lambda points: points[:, 0] ** 2, batched=True),
+    )
+    seen = view(problem, lambda point: point[:1], sizes=(21, 31))
+    expected = inside(*np.meshgrid(*seen.axes, indexing="ij"))
+    for values in (seen.prediction, seen.reference):
+        assert (np.isfinite(values[..., 0]) == expected).all()

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from dngd.derivative.names import Coordinates
 from dngd.problem.by_name import call_by_name, check_arguments
@@ -47,6 +47,10 @@ class Domain(Region):
     @abc.abstractmethod
     def window(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Ends of a box that holds the domain, for figures."""
+
+    @abc.abstractmethod
+    def contains(self, points: Float[Array, "N d"]) -> Bool[Array, " N"]:
+        """Which points of that box lie in the domain."""
 
     @property
     def dimension(self) -> int:
@@ -115,6 +119,9 @@ class Box(Domain):
     def window(self):
         return self.low, self.high
 
+    def contains(self, points):
+        return jnp.ones(len(points), bool)
+
     def where(self, predicate: Callable) -> "Masked":
         """The part of the box where `predicate` holds, a function of coordinates by name.
 
@@ -150,7 +157,7 @@ class Masked(Domain):
         self.box, self.predicate = box, predicate
         # A property of the domain, hence a fixed seed.
         trials = box.place(jnp.asarray(np.random.default_rng(0).random((ACCEPTANCE_TRIALS, box.unit_dimension))))
-        self.share = float(jnp.mean(jax.vmap(self.holds)(trials)))
+        self.share = float(jnp.mean(self.contains(trials)))
         if self.share < 0.01:
             raise ValueError(
                 f"the mask keeps {self.share:.2%} of the box; draw a tighter box around the domain, or pass points"
@@ -174,7 +181,7 @@ class Masked(Domain):
     def place(self, unit):
         """All points that the mask keeps come first in place of those that it drops."""
         points = self.box.place(unit)
-        return first_accepted(points, jax.vmap(self.holds)(points), len(points))[0]
+        return first_accepted(points, self.contains(points), len(points))[0]
 
     def normal(self, point):
         raise no_normal("the interior of a masked box")
@@ -192,6 +199,9 @@ class Masked(Domain):
 
     def window(self):
         return self.box.window()
+
+    def contains(self, points):
+        return jax.vmap(self.holds)(points)
 
 
 @functools.lru_cache
@@ -244,3 +254,6 @@ class Ball(Domain):
 
     def window(self):
         return (-self.radius,) * self.size, (self.radius,) * self.size
+
+    def contains(self, points):
+        return jnp.linalg.norm(points, axis=1) <= self.radius

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-import jax
+import jax.numpy as jnp
 import numpy as np
 
 from dngd.problem.problem import Problem
@@ -14,7 +14,8 @@ LARGEST_ENTRIES = 2**28
 
 @dataclass(frozen=True)
 class View:
-    """Fields on a grid of one or two coordinates; `note` says where the other coordinates were held."""
+    """Fields on a grid of one or two coordinates, NaN outside the domain; `note` says where other coordinates were
+    held."""
 
     axis_names: tuple[str, ...]
     field_names: tuple[str, ...]
@@ -51,9 +52,10 @@ def view(problem: Problem, model, sizes: tuple[int, ...] | None = None) -> View:
     for start in range(0, len(plane), chunk):
         part = np.array(points[start : start + chunk])
         part[:, :shown] = plane[start : start + chunk]
-        found.append(problem.predict(model, part))
+        outside = ~np.asarray(problem.domain.contains(jnp.asarray(part)))[:, None]
+        found.append(np.where(outside, np.nan, problem.predict(model, part)))
         if problem.evaluator is not None:
-            truth.append(problem.evaluator.exact(jax.numpy.asarray(part)))
+            truth.append(np.where(outside, np.nan, problem.evaluator.exact(jnp.asarray(part))))
     shape = (*sizes, -1)
     rest = coordinates.axes[shown:]
     held = {float(value) for value in ((low + high) / 2)[shown:]}

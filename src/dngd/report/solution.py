@@ -81,7 +81,7 @@ def _draw_plane_view(figure: Figure, panels: list[Axes], fields: Fields, view: V
 
 
 def _can_flow(vector: Float[np.ndarray, "n0 n1 2"]) -> bool:
-    return bool(np.isfinite(vector).all() and np.any(vector))
+    return bool(np.any(np.nan_to_num(vector, posinf=0.0, neginf=0.0)))  # NaN where there is no flow
 
 
 def _draw_streamlines(

@@ -76,7 +76,9 @@ def cavity() -> Problem:
         reference=Reference(
             reference, batched=True, points=10_000, fields=("u", "v"), centred=("p",), inside=away_from_corners
         ),
-        stages=tuple(Stage(f"Re = {reynolds}", {"viscosity": 1 / reynolds}, steps=50) for reynolds in (100, 400, 1000)),
+        stages=tuple(
+            Stage(f"Re = {reynolds}", {"viscosity": 1 / reynolds}, steps=50, share=0.1) for reynolds in (100, 400, 1000)
+        ),
         presets={
             "default": Preset({"interior": 300, "boundary": 150}),
             "paper": paper_preset({"interior": 10_000, "boundary": 2000}, cap=1e-5, seconds=9000.0, **PAPER_PCG),
