@@ -55,7 +55,7 @@ def keep(directory, options, note):
     target = HERE / name_of(summary, settings(directory)["seconds"])
     target.mkdir(exist_ok=True)
     (target / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
-    (target / "history.jsonl").write_text("\n".join(kept) + "\n")
+    (target / "history.jsonl").write_text("".join(row + "\n" for row in kept))
     (target / "config.yaml").write_text((directory / "config.yaml").read_text())
     print(f"{target.name}: {summary['rel_l2']:.2e}")
 

@@ -1,14 +1,13 @@
 """`dngd`: one command, one file."""
 
-import os
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import jax
 import tyro
 
 from dngd.cli import compare, list_problems, plan, report, reproduce, resume, solve
+from dngd.cli.compile_time import shorten_compilation
 from dngd.cli.exit_code import ExitCode
 from dngd.cli.settings import read_settings
 from dngd.memory import keep_freed_memory
@@ -40,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
         arguments = read_settings(arguments)
-        use_compilation_cache()
+        shorten_compilation()
         keep_freed_memory()
         if arguments[:1] == ["reproduce"]:  # has commands of its own
             return reproduce.run_study(arguments[1:])
@@ -58,13 +57,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(ExitCode.ERROR)
     except KeyboardInterrupt:
         return int(ExitCode.INTERRUPTED)
-
-
-def use_compilation_cache() -> None:
-    """Keep compiled programs between runs, in `$XDG_CACHE_HOME/dngd` (`DNGD_CACHE=off` switches it off)."""
-    where = os.environ.get("DNGD_CACHE", "")
-    if where == "off":
-        return
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dngd"
-    jax.config.update("jax_compilation_cache_dir", where or str(cache))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 
@@ -73,8 +74,8 @@ class FourierFeatures(eqx.Module):
             raise ValueError(f"scale={scale!r} must be positive: it is the spread of the frequencies")
         self.network = network
         with jax.ensure_compile_time_eval():  # numbers, also where a network is only traced for its shapes
-            drawn = scale * jax.random.normal(key, (count, dimension))
-        self.frequencies = tuple(tuple(float(entry) for entry in row) for row in drawn)
+            drawn = np.asarray(scale * jax.random.normal(key, (count, dimension)))
+        self.frequencies = tuple(map(tuple, drawn.tolist()))
 
     def __call__(self, x: Float[Array, " d"]) -> Float[Array, "..."]:
         angles = jnp.asarray(self.frequencies, x.dtype) @ x
