@@ -33,6 +33,7 @@ bench: install
 	$(BIN)/python benchmarks/derivative.py
 	$(BIN)/python benchmarks/pcg.py
 	$(BIN)/python benchmarks/trainer.py
+	$(BIN)/python benchmarks/compile.py
 	$(BIN)/python benchmarks/step.py
 	$(BIN)/python benchmarks/time_to_error.py
 

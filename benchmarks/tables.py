@@ -195,6 +195,18 @@ TABLES = {
         | {part: number(part, unit=" %", scale=1e2, digits=2) for part in STEP_PARTS},
         "step",
     ),
+    "compile": Table(
+        "python benchmarks/compile.py",
+        {
+            "problem": plain("problem"),
+            "compiles in": number("compile", unit=" s"),
+            "as JAX does": number("usual_compile", unit=" s"),
+            "a step takes": number("step", unit=" s"),
+            "as JAX does it": number("usual_step", unit=" s"),
+            "ratio": times("step_ratio"),
+        },
+        "compile",
+    ),
     "time_to_error": Table(
         "python benchmarks/time_to_error.py",
         {

@@ -29,6 +29,7 @@ def panel(axes, problem, groups):
         for run in groups.get((problem, method, seconds), [])[:1]:
             times = [row["seconds"] for row in run["history"]] + [run["seconds"]]
             axes.plot(times, [row["rel_l2"] for row in run["history"]] + [run["rel_l2"]], **look)
+            axes.plot(times[-1], run["rel_l2"], ".", color=look["color"])  # all there is of runs of a few steps
     axes.axhline(published(problem), **PAPER)
     axes.plot(SECONDS[problem], published(problem), "k*", ms=10, clip_on=False)
     axes.set(xscale="log", yscale="log", xlim=(1, 12000), title=problem)
