@@ -152,7 +152,11 @@ def test_a_callback_that_fails_loses_no_step(tmp_path):
     with pytest.raises(RuntimeError, match="own"):
         dngd.solve(small.problem, steps=5, out=tmp_path / "run", callbacks=[fails], **ADAM)
     assert read_summary(tmp_path / "run")["status"] == "failed"
-    going_on = dngd.resume(tmp_path / "run", small.problem, quiet=True)
+    taken = []
+    going_on = dngd.resume(
+        tmp_path / "run", small.problem, quiet=True, callbacks=[lambda row, _: taken.append(row["step"])]
+    )
+    assert taken == [4, 5]
     assert [row["step"] for row in going_on.history] == [1, 2, 3, 4, 5]
     whole = dngd.solve(small.problem, steps=5, **ADAM)
     assert np.array_equal(going_on.predict(POINTS), whole.predict(POINTS))
