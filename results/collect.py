@@ -169,8 +169,9 @@ def every_run(groups):
         seeds = ", ".join(str(run["seed"]) for run in runs)
         dates = " to ".join(sorted({run["started"][:10] for run in runs}))
         error = f"{median(runs):.2e}{every}"
-        rows.append([problem, method, f"{seconds:g}", seeds, error, str(steps), ended, dates, notes])
-    columns = ["problem", "method", "seconds", "seeds", "median (all)", "steps", "ended by", "date", "note"]
+        processors = ", ".join(sorted({run["environment"]["processor"] for run in runs}))
+        rows.append([problem, method, f"{seconds:g}", seeds, error, str(steps), ended, dates, processors, notes])
+    columns = ["problem", "method", "seconds", "seeds", "median (all)", "steps", "ended by", "date", "machine", "note"]
     return markdown(columns, rows)
 
 
