@@ -1,7 +1,7 @@
 """Less time for compiling: programs are kept between runs, and made the quicker of XLA's two ways.
 
 On CPUs XLA compiles every fused loop by a pipeline of its own (MLIR), which takes most of the time that a step of ours
-takes to compile. Its older way is still there, and what it makes runs at least as fast (docs/benchmarks.md, "Compiling").
+takes to compile. Its older way is still there, and what it makes is no slower (docs/benchmarks.md, "Compiling").
 Libraries leave such settings to the program, so `import dngd` does not touch them; this is the program.
 """
 
