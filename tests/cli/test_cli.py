@@ -31,14 +31,26 @@ def test_list_names_every_problem(capsys):
 
 
 def test_solve_resume_report(tmp_path, capsys):
-    arguments = ["solve", SMALL, "--steps", "12", "--out", "run", "--points", "interior", "20", "--tensorboard"]
+    arguments = [
+        "solve",
+        SMALL,
+        "--steps",
+        "12",
+        "--out",
+        "run",
+        "--points",
+        "interior",
+        "20",
+        "ends=6",
+        "--tensorboard",
+    ]
     assert main(arguments) == ExitCode.DONE
     printed = capsys.readouterr().out
-    assert "m = 24 residuals" in printed
+    assert "m = 26 residuals" in printed
     assert "figure: run/solution.png" in printed
     summary = json.loads((tmp_path / "run/summary.json").read_text())
     assert summary["outcome"] == "steps"
-    assert summary["points"] == {"interior": 20, "ends": 4}
+    assert summary["points"] == {"interior": 20, "ends": 6}
     assert yaml.safe_load((tmp_path / "run/config.yaml").read_text())["problem"] == SMALL
     assert list((tmp_path / "run/tensorboard").iterdir())
     assert main(["resume", "run", "--steps", "15", "--quiet"]) == ExitCode.DONE
@@ -73,6 +85,7 @@ def test_settings_from_a_file_and_what_is_typed_wins(tmp_path):
         (["solve", SMALL, "--method", "adam>lbfgs"], "give adam a share"),
         (["solve", SMALL, "--preset", "papr"], "unknown preset"),
         (["solve", SMALL, "--points", "inside", "3"], "unknown condition 'inside'"),
+        (["solve", SMALL, "--points", "inside=3", "--seed", "1"], "unknown condition 'inside'"),
         (["solve", SMALL, "--seconds", "-1"], "seconds=-1.0 must be a positive number"),
         (["solve", SMALL, "--momentum", "1.5"], r"momentum=1.5 must lie in"),
         (["solve", "nowhere.py:problem"], "there is no file"),

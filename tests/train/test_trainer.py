@@ -185,6 +185,18 @@ def test_damping_level_of_a_preset_belongs_to_its_rule():
     assert dngd.Config(damping="gain_ratio", damping_level=1.0).resolved(problem).damping_level == 1.0
 
 
+@pytest.mark.parametrize(
+    ("method", "first"), [("auto", 8), ("adam", 8), ("adam:0.5>dense", 8), ("lbfgs", 16), ("adam:0.5>lbfgs", 16)]
+)
+def test_methods_with_new_points_in_every_step_begin_with_the_few_of_the_preset(method, first):
+    problem = small.make(
+        presets={"default": dngd.Preset({"interior": 8}), "paper": dngd.Preset({"interior": 9}, doublings=0)}
+    )
+    assert dngd.Config(method=method).resolved(problem).points == {"interior": first, "ends": 4}
+    assert dngd.Config(method=method, preset="paper").resolved(problem).points["interior"] == 9
+    assert dngd.Config(method=method, points={"interior": 5}).resolved(problem).points["interior"] == 5
+
+
 def test_growing_batch_survives_an_interruption(tmp_path, monkeypatch):
     monkeypatch.setattr("dngd.train.growth.STALLED", 0.0)
     monkeypatch.setattr("dngd.train.growth.FITTED", 0.0)

@@ -9,6 +9,7 @@ import tyro
 from dngd.cli import compare, list_problems, plan, report, reproduce, resume, solve
 from dngd.cli.compile_time import shorten_compilation
 from dngd.cli.exit_code import ExitCode
+from dngd.cli.pairs import split_pairs
 from dngd.cli.settings import read_settings
 from dngd.memory import keep_freed_memory
 from dngd.train.checkpoint import CheckpointError
@@ -38,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        arguments = read_settings(arguments)
+        arguments = split_pairs(read_settings(arguments))
         shorten_compilation()
         keep_freed_memory()
         if arguments[:1] == ["reproduce"]:  # has commands of its own

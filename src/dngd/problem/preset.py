@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 class Preset:
     """Settings that a run starts from; the trainer's configuration has the same names.
 
-    With `doublings`, `points` are those of the first steps; methods that do not grow take the conditions' own.
+    With `doublings`, `points` are those of the first steps (of all where the method does not grow its batch); a method
+    that keeps its points, L-BFGS, takes the conditions' own.
     `settle` is the share of the budget, at its end, over which steps become shorter and shorter.
 
     Damping rules: `gain_ratio` (`damping_level` is the first λ), `loss` (its cap), `constant`, `decay`.

@@ -11,7 +11,7 @@ import numpy as np
 from dngd.derivative.names import unknown
 from dngd.problem.preset import Preset
 from dngd.problem.problem import Problem
-from dngd.train.method import check_method, grows
+from dngd.train.method import check_method, keeps_its_points
 
 Precision = Literal["float64", "float32"]
 DampingRule = Literal["gain_ratio", "loss", "constant", "decay"]
@@ -37,7 +37,7 @@ class Config:
     precision: Precision = "float64"
     """of all numbers"""
     points: dict[str, int] = field(default_factory=dict)
-    """points a step, by condition"""
+    """points a step, by condition: interior=400 boundary=100"""
     doublings: int | None = None
     """how often the number of points may double, as progress on fresh points stalls"""
     settle: float | None = None
@@ -131,7 +131,7 @@ class Config:
             if name not in problem.conditions:
                 raise ValueError("points: " + unknown("condition", name, problem.conditions))
         counts = {name: condition.points for name, condition in problem.conditions.items()}
-        start = preset.points if grows(filled["method"]) or not preset.doublings else {}
+        start = {} if preset.doublings and keeps_its_points(filled["method"]) else preset.points
         filled["points"] = counts | dict(start) | dict(self.points)
         return dataclasses.replace(self, **filled)
 

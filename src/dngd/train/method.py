@@ -47,6 +47,11 @@ def grows(method: str) -> bool:
     return any(phase.method not in BASELINES for phase in phases(method))
 
 
+def keeps_its_points(method: str) -> bool:
+    """Whether any of it goes on with the same points: these have to be many."""
+    return any(phase.method in KEEP_THEIR_POINTS for phase in phases(method))
+
+
 def check_method(method: str) -> None:
     """Refuse a method that does not exist."""
     if not isinstance(method, str):

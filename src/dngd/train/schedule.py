@@ -8,7 +8,7 @@ from dngd.problem.problem import Problem
 from dngd.problem.stage import Stage
 from dngd.train.config import Config
 from dngd.train.growth import affordable, too_small
-from dngd.train.method import BASELINES, KEEP_THEIR_POINTS, Phase, grows, phases
+from dngd.train.method import BASELINES, Phase, grows, keeps_its_points, phases
 from dngd.train.position import Position
 from dngd.train.selection import SHARE
 from dngd.train.settling import share_of_a_step
@@ -68,7 +68,7 @@ class Schedule:
 
     def step_of_the_points(self, position: Position) -> int:
         """The step whose points to use: a method whose curvature is that of one batch keeps those of its first."""
-        keeps = self.method(position) in KEEP_THEIR_POINTS
+        keeps = keeps_its_points(self.method(position))
         return position.step - keeps * position.phase_step
 
     def batch_is_too_small(self, position: Position) -> bool:
