@@ -11,7 +11,7 @@ import pytest
 
 jax.config.update("jax_enable_x64", True)
 # One process per core (pytest-xdist) shares the machine; compiled programs are small, and compiling them is most of
-# the time: a third of it as the command line does (dngd.cli.compile_time).
+# the time: a third of it the way that steps are compiled (dngd.optimize.compiled).
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false --xla_cpu_use_fusion_emitters=false")
 
 # Compiling is what takes time, and most programs run a few times: without optimisation it takes about half as long.

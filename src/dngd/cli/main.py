@@ -7,7 +7,7 @@ import jax
 import tyro
 
 from dngd.cli import compare, list_problems, plan, report, reproduce, resume, solve
-from dngd.cli.compile_time import shorten_compilation
+from dngd.cli.cache import use_cache
 from dngd.cli.exit_code import ExitCode
 from dngd.cli.pairs import split_pairs
 from dngd.cli.settings import read_settings
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
         arguments = split_pairs(read_settings(arguments))
-        shorten_compilation()
+        use_cache()
         keep_freed_memory()
         if arguments[:1] == ["reproduce"]:  # has commands of its own
             return reproduce.run_study(arguments[1:])

@@ -19,6 +19,7 @@ from dngd.linearize.check import as_arrays, with_array_weights
 from dngd.linearize.pytree import norm, select
 from dngd.linearize.residual import residual_vector, term_losses
 from dngd.optimize.checked import check_once
+from dngd.optimize.compiled import compiled
 from dngd.optimize.optimizer import Info
 from dngd.optimize.outcome import Outcome
 from dngd.problem.term import Term
@@ -104,7 +105,7 @@ class Baseline(eqx.Module):
         return _step(self, params, state, with_array_weights(terms), dict(batch))
 
 
-@eqx.filter_jit
+@compiled
 def _step(optimizer: Baseline, params, state: BaselineState, terms, batch):
     with jax.default_matmul_precision("highest"):
         return _compute_step(optimizer, params, state, terms, batch)

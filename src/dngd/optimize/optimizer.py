@@ -17,6 +17,7 @@ from dngd.linearize.linearize import TILE_BYTES, check_bytes, linearization
 from dngd.linearize.pytree import norm, select
 from dngd.linearize.residual import residual_vector, term_losses
 from dngd.optimize.checked import check_once
+from dngd.optimize.compiled import compiled
 from dngd.optimize.damping import ConstantDamping, Damping, GainRatioDamping
 from dngd.optimize.direction import acceleration, velocity
 from dngd.optimize.line_search import BacktrackingSearch, Choice, LineSearch
@@ -172,7 +173,7 @@ class DualNaturalGradient(eqx.Module):
         return isinstance(self.solver, Solver) and self.solver.remembers
 
 
-@eqx.filter_jit
+@compiled
 def _step(optimizer: DualNaturalGradient, params, state: State, terms, batch):
     with jax.default_matmul_precision("highest"):
         return _compute_step(optimizer, params, state, terms, batch)
