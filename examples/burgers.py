@@ -26,7 +26,7 @@ problem = dngd.Problem(
     constants={"viscosity": 0.01 / np.pi},
     conditions={
         # The shock is a fiftieth of the domain wide: let points gather where the residual is large.
-        "interior": dngd.Operator(equation, points=1000, sampling=dngd.Sampling(adaptive=dngd.Adaptive())),
+        "interior": dngd.Operator(equation, points=300, sampling=dngd.Sampling(adaptive=dngd.Adaptive())),
         "ends": dngd.Dirichlet(0.0, points=100),
         "start": dngd.Initial(lambda x: -jnp.sin(jnp.pi * x), points=100),
     },

@@ -20,7 +20,7 @@ class Initial(Condition):
     """
 
     value: Value = eqx.field(static=True, default=0.0)
-    points: int = eqx.field(static=True, default=200)
+    points: int = eqx.field(static=True, default=100)
     weight: float = 1.0
     order: int = eqx.field(static=True, default=0)
     time: str = eqx.field(static=True, default="t")
@@ -57,7 +57,7 @@ class Robin(Condition):
     value: Value = eqx.field(static=True, default=0.0)
     a: float = eqx.field(static=True, default=1.0)
     b: float = eqx.field(static=True, default=1.0)
-    points: int = eqx.field(static=True, default=200)
+    points: int = eqx.field(static=True, default=100)
     weight: float = 1.0
     fields: tuple[str, ...] | str | None = eqx.field(static=True, default=None)
     on: Region | tuple[str, ...] | str | None = None
@@ -87,7 +87,7 @@ class Periodic(Condition):
     """Equal values, and derivatives up to `order`, on the two faces of a coordinate."""
 
     coordinate: str = eqx.field(static=True)
-    points: int = eqx.field(static=True, default=200)
+    points: int = eqx.field(static=True, default=100)
     weight: float = 1.0
     order: int = eqx.field(static=True, default=1)
     fields: tuple[str, ...] | str | None = eqx.field(static=True, default=None)

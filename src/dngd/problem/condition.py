@@ -92,7 +92,7 @@ class Operator(Condition):
     """
 
     equation: Callable = eqx.field(static=True)
-    points: int = eqx.field(static=True, default=1000)
+    points: int = eqx.field(static=True, default=400)
     weight: float = 1.0
     on: Region | tuple[str, ...] | str | None = None
     sampling: Sampling = Sampling()
