@@ -4,17 +4,18 @@ from rich.console import Console
 from rich.table import Table
 
 from dngd.problem.catalogue import CATALOGUE
+from dngd.train.config import Config
 from dngd.train.method import METHODS
 
 
 def list_problems() -> int:
     """What can be solved, and how."""
     table = Table(box=None, header_style="bold")
-    for column in ("problem", "what", "points a step", "presets"):
+    for column in ("problem", "what", "points of the first steps", "presets"):
         table.add_column(column)
     for name, make in CATALOGUE.items():
         problem = make()
-        points = ", ".join(f"{condition} {one.points:,}" for condition, one in problem.conditions.items())
+        points = ", ".join(f"{condition} {count:,}" for condition, count in Config().resolved(problem).points.items())
         table.add_row(name, problem.description, points, ", ".join(problem.presets))
     console = Console()
     console.print(table)
