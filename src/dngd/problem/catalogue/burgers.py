@@ -17,6 +17,7 @@ from dngd.problem.condition import Operator
 from dngd.problem.domain import Box
 from dngd.problem.preset import Preset
 from dngd.problem.problem import Problem
+from dngd.problem.sampling import Adaptive, Sampling
 
 VISCOSITY = 0.01 / np.pi
 NODES = np.linspace(-16, 16, 401)
@@ -46,7 +47,8 @@ def burgers() -> Problem:
         domain=Box(t=(0, 1), x=(-1, 1)),
         constants={"viscosity": VISCOSITY},
         conditions={
-            "interior": Operator(equation, points=1000),
+            # The shock is a fiftieth of the domain wide.
+            "interior": Operator(equation, points=1000, sampling=Sampling(adaptive=Adaptive())),
             "ends": Dirichlet(0.0, points=100),
             "initial": Initial(start, points=100),
         },
