@@ -2,7 +2,7 @@
 
     python examples/own_loop.py [seconds]
 
-`dngd.solve("kovasznay")` does the same and more (checkpoints, evaluation, figures).
+`dngd.solve("kovasznay")` does more between its steps: fewer points first, rising momentum, settling (docs/method.md).
 """
 
 import sys

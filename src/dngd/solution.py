@@ -98,7 +98,7 @@ def solve(
 
     - `problem`: a `dngd.Problem`, or the name of one in the catalogue.
     - `seconds`: of training, after compilation.
-    - `out`: a directory for checkpoints, history and figures; without it nothing is written. A directory that
+    - `out`: a directory for checkpoints, history and fields; without it nothing is written. A directory that
       holds an unfinished run with the same settings is taken up where it stopped.
     - `callbacks`: called after every step with the history's row and the model; True ends the run.
     - `settings`: any of `dngd.Config`, such as `method="pcg"`, `steps=200`, `points={"interior": 1000}`.
@@ -138,11 +138,21 @@ def resume(
         replaced = dict.fromkeys(budgets, None) if budgets & changes.keys() else {}
         stored = dict(directory.config) | replaced | changes
         settings = {key: value for key, value in stored.items() if key != "problem"}
-        problem = find_problem(stored["problem"]) if problem is None else problem
+        problem = _stored_problem(stored["problem"], "resume") if problem is None else problem
         config = Config.from_dict(settings)
         directory.change(stored)
         progress = default_progress(quiet) if progress is None else progress
         return _solution(problem, train(problem, config, directory, progress, callbacks), directory)
+
+
+def _stored_problem(name: str, command: str) -> Problem:
+    """By the name that a run has kept of it."""
+    try:
+        return find_problem(name)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}; in Python, pass the problem that was solved: dngd.{command}(path, problem)"
+        ) from error
 
 
 def _solution(problem: Problem, trained, directory: RunDirectory | None = None) -> Solution:
@@ -160,10 +170,7 @@ def load(path: str | Path, problem: Problem | None = None) -> Solution:
     path = Path(path)
     stored = read_config(path)
     name = stored.pop("problem")
-    try:
-        problem = find_problem(name) if problem is None else problem
-    except ValueError as error:
-        raise ValueError(f"{error}; pass the problem that was solved: dngd.load(path, problem)") from error
+    problem = _stored_problem(name, "load") if problem is None else problem
     config = Config.from_dict(stored)
     summary = read_summary(path)
     if summary is None:

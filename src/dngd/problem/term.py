@@ -20,8 +20,8 @@ class Term(eqx.Module):
 
     - `name`: the key of this term's points in the batch.
     - `residual`: `residual(params, point) -> scalar or (d,)`, one point at a time, any JAX code.
-    - `weight`: a non-negative number, or an array: a scalar, or one weight for each point. Arrays may change from
-      step to step without compiling anew; a Python number is part of the compiled program.
+    - `weight`: a non-negative number, or an array: a scalar, or one weight for each point. It may change
+      from step to step without compiling anew.
 
     **Example:** `Term("boundary", lambda params, x: network(params, x), weight=10.0)`
     """

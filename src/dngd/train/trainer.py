@@ -233,7 +233,7 @@ class _Run:
     def _ending(self) -> tuple[str, str] | None:
         position, config = self.position, self.config
         if self.stop:
-            return "interrupted", f"by {self.stop.name}; go on with: dngd resume"
+            return "interrupted", f"by {self.stop.name}; go on with: dngd resume, or dngd.resume in Python"
         if config.target is not None and position.rel_l2 is not None and position.rel_l2 <= config.target:
             return "target", f"relative error {position.rel_l2:.2e} reached {config.target:g}"
         if config.steps is not None and position.step >= config.steps:
