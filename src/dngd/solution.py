@@ -105,7 +105,8 @@ def solve(
 
     **Example:** `solution = dngd.solve("kovasznay", seconds=60); solution.rel_l2`
     """
-    name = problem if isinstance(problem, str) else problem.name
+    # A problem that is given may be another than that of its name in the catalogue: it has to be given again.
+    name = _kept_name(problem) if isinstance(problem, str) else f"{problem.name} (given in Python)"
     problem = find_problem(problem) if isinstance(problem, str) else problem
     config = Config.from_dict({"seconds": seconds, "seed": seed, **settings}).resolved(problem)
     progress = default_progress(quiet) if progress is None else progress
@@ -139,10 +140,16 @@ def resume(
         stored = dict(directory.config) | replaced | changes
         settings = {key: value for key, value in stored.items() if key != "problem"}
         problem = _stored_problem(stored["problem"], "resume") if problem is None else problem
-        config = Config.from_dict(settings)
+        config = Config.from_dict(settings).resolved(problem)  # before anything is written
         directory.change(stored)
         progress = default_progress(quiet) if progress is None else progress
         return _solution(problem, train(problem, config, directory, progress, callbacks), directory)
+
+
+def _kept_name(problem: str) -> str:
+    """The name of a problem as it holds from any folder."""
+    path, colon, attribute = problem.rpartition(":")
+    return f"{Path(path).absolute()}:{attribute}" if colon else problem
 
 
 def _stored_problem(name: str, command: str) -> Problem:

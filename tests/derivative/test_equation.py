@@ -148,6 +148,22 @@ def test_fields_in_arithmetic_and_functions():
     assert oracles.relative(equation(f, POINT), jnp.stack(everything(u, v))) < TOLERANCE
 
 
+def test_fields_are_compared_by_value():
+    def guarded(u):
+        return jnp.where(u != 0, jnp.sin(u) / jnp.where(u == 0, 1.0, u), 1.0), jnp.where(u == jnp.zeros(()), 5.0, 7.0)
+
+    equation = Equation(guarded, coordinates=("x",))
+    for value, expected in ((0.0, (1.0, 5.0)), (0.5, (np.sin(0.5) / 0.5, 7.0))):
+        np.testing.assert_allclose(equation(lambda x, value=value: value + 0 * x, jnp.zeros(1)), expected)
+
+
+def test_divergence_along_a_line():
+    f = network(2, 1)
+    divergence = Equation(lambda u: u.divergence, coordinates=("t", "x"))
+    slope = Equation(lambda u: u.x, coordinates=("t", "x"))
+    assert divergence(f, POINT) == slope(f, POINT)
+
+
 def test_algebraic_equations_need_no_derivative():
     f = network(2, 1)
     equation = Equation(lambda u, x: u - x, coordinates=("t", "x"))

@@ -105,3 +105,13 @@ def test_plans_are_checked():
         Wanted(1, higher=((0, 0, 0),))
     with pytest.raises(ValueError, match="1 directions given, but 2 wanted"):
         taylor(jnp.sin, jnp.ones(2), [Block(jnp.ones(2), False)], Wanted(2))
+
+
+def test_complex_numbers_on_the_way():
+    def wave(x):  # |z| has another slope along i than along 1
+        z = jnp.exp(1j * x[0]) + jnp.exp(2j * x[1] * x[2])
+        return jnp.abs(z) + jnp.real(z * jnp.conj(z) / (2 + z)) + jnp.abs(jnp.sin(z)) ** 3
+
+    x = jnp.array([0.3, -0.2, 0.5])
+    assert oracles.relative(derivative.gradient(wave, x), jax.grad(wave)(x)) < 1e-12
+    assert oracles.relative(derivative.laplacian(wave, x), jnp.trace(jax.hessian(wave)(x))) < 1e-12

@@ -1,6 +1,7 @@
 """Every solver gives the step of the damped least-squares problem, to the precision of its arithmetic."""
 
 import functools
+import importlib
 
 import cases
 import equinox as eqx
@@ -12,6 +13,7 @@ import pytest
 
 import dngd
 from dngd.linear_solve import PCG, SOLVERS
+from dngd.linear_solve.plan import default_memory
 from dngd.linear_solve.single import in_single
 
 KEY = jax.random.key(0)
@@ -117,6 +119,16 @@ def test_planner_puts_memory_first():
     assert tight.solver == "pcg"
     assert "only one that fits" in tight.reason
     assert dngd.plan(*problem, memory=1000).form == "matrix_free"
+
+
+def test_memory_is_that_of_the_container(tmp_path, monkeypatch):
+    whole, module = default_memory(), importlib.import_module(default_memory.__module__)
+    (tmp_path / "unlimited").write_text("max\n")
+    (tmp_path / "small").write_text(f"{2**20}\n")
+    for files, expected in ((("nowhere", "unlimited"), whole), (("small", "unlimited"), 2**19)):
+        monkeypatch.setattr(module, "CONTAINER_LIMITS", [tmp_path / name for name in files])
+        assert default_memory() <= expected
+        assert default_memory() > 0
 
 
 def test_planner_takes_conjugate_gradients_for_large_batches_even_where_the_kernel_fits():

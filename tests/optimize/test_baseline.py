@@ -95,6 +95,14 @@ def test_lowers_the_loss_and_reports_it(optimizer):
 
 
 @every_baseline
+def test_points_may_carry_complex_numbers(optimizer):
+    terms = (dngd.Term("fit", lambda w, p: jnp.stack([jnp.real(w @ p["z"]), jnp.imag(w @ p["z"]) - 1])),)
+    batch = {"fit": {"z": jnp.exp(1j * jnp.arange(12.0)).reshape(6, 2)}}
+    _, _, infos = run(optimizer, jnp.array([0.1, 0.2]), terms, batch, 3)
+    assert infos[-1].loss < infos[0].loss
+
+
+@every_baseline
 def test_one_compilation_for_a_whole_run(optimizer):
     (fit,), params, batch = fitting_problem()
     traces = []

@@ -223,6 +223,7 @@ def test_weights_of_adaptive_points_leave_the_loss_as_it_is():
         (lambda: BOX.where(lambda x: x > 5), "0.00% of the box"),
         (lambda: BOX.where(lambda x: x > 0).boundary(), "boundary of a masked box"),
         (lambda: BOX.where(lambda x: x > 0).pair("x"), "masked"),
+        (lambda: BOX.where(lambda x: x > 0).boundary(("x-",)), "0.00% of the faces x-; .* write >="),
         (lambda: Sampling("sobolev"), "did you mean 'sobol'"),
         (lambda: Sampling(every=0), "every=0"),
         (lambda: Sampling(clustered="z-").points(KEY, BOX, 5), "face 'z-': unknown coordinate 'z'"),
@@ -265,3 +266,20 @@ def test_views_show_the_domain_and_nothing_else(domain, inside):
     expected = inside(*np.meshgrid(*seen.axes, indexing="ij"))
     for values in (seen.prediction, seen.reference):
         assert (np.isfinite(values[..., 0]) == expected).all()
+
+
+def test_faces_of_a_masked_box_are_masked():
+    cylinder = Box(t=(0, 1), x=(-1, 1), y=(-1, 1)).where(lambda x, y: x**2 + y**2 < 1)
+    start = jax.jit(lambda key: dngd.Initial(0.0).draw(key, cylinder, 2000))(KEY)
+    assert (start[:, 0] == 0).all()
+    assert (np.hypot(*start[:, 1:].T) < 1).all()
+    assert np.mean(start[:, 1] ** 2) == pytest.approx(0.25, abs=0.02)  # evenly in the disc
+    corner = Box(x=(-1, 1), y=(-1, 1)).where(lambda x, y: (x > 0) | (y > 0)).boundary(("x-",))
+    points = Sampling().points(KEY, corner, 500)
+    assert (points[:, 1] > 0).all()
+    assert jnp.allclose(corner.normal(points[0]), jnp.array([-1.0, 0.0]))
+
+
+@pytest.mark.parametrize("region", [Box(x=[(0, 1)] * 1000), Box(x=[(0, 1)] * 1000).boundary()])
+def test_points_in_many_dimensions_have_the_working_precision(region):
+    assert Sampling().points(KEY, region, 3).dtype == jnp.float64

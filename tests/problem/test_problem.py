@@ -206,6 +206,11 @@ def base(**changes):
         (lambda: base(conditions={"it": Initial(time="s")}), "condition 'it'.*'s'.*name the coordinate that is time"),
         (lambda: base(conditions={"it": Data(np.zeros((3, 2)), np.full(3, np.nan))}), "not finite"),
         (lambda: base(conditions={"it": Data(np.zeros((3, 2)), np.zeros(2))}), "do not match"),
+        (lambda: Data(np.zeros((100, 2)), np.zeros((2, 100))), "one row of values for each point"),
+        (
+            lambda: base(conditions={"it": Operator(lambda u: u.t, weight=np.ones(9))}),
+            r"weight of shape \(9,\) .* one number",
+        ),
         (lambda: base(conditions={"it": Data(np.zeros((3, 3)), np.zeros(3))}).sample(KEY), "3 coordinates"),
         (lambda: base(conditions={"it": Data(np.zeros((3, 2)), np.zeros((3, 2)))}), "2 values a point"),
         (lambda: base(conditions={"it": Data(np.zeros((3, 2)), np.zeros(3), points=9)}), "3 observations"),

@@ -1,5 +1,6 @@
 """Few points with most of a loss are found, and named by where they are."""
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -51,3 +52,30 @@ def test_a_run_says_where_it_is_wrong():
         assert (
             any("of the points of 'equation' have" in text and "(x from 0.49" in text for text in notes.texts) is said
         )
+
+
+class Pairs(dngd.Condition):
+    """Points that are not points of the domain."""
+
+    points: int = eqx.field(static=True, default=1000)
+    weight: float = 1.0
+    sampling: dngd.Sampling = dngd.Sampling()
+
+    def draw(self, key, domain, count):
+        return self.sampling.points(key, domain, 2 * count).reshape(count, 2, 1)
+
+    def residual(self, setting):
+        return lambda model, pair: 1e3 * (pair[0, 0] > 0.99) + model(pair[0]) - model(pair[1])
+
+
+def test_points_of_another_kind_have_no_place_and_cost_no_run():
+    problem, notes = small.make(conditions=dict(small.problem.conditions) | {"pairs": Pairs()}), Notes()
+    assert dngd.solve(problem, steps=2, method="adam", progress=notes).summary["outcome"] == "steps"
+    assert any(text.startswith("1% of the points of 'pairs' have") and "from" not in text for text in notes.texts)
+
+
+def test_a_closing_remark_that_fails_costs_no_run(monkeypatch):
+    monkeypatch.setattr("dngd.train.trainer.where_it_is_wrong", lambda *_: 1 / 0)
+    notes = Notes()
+    assert dngd.solve(small.problem, steps=2, method="adam", progress=notes).summary["status"] == "finished"
+    assert any("ZeroDivisionError" in text for text in notes.texts)

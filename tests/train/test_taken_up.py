@@ -175,3 +175,35 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
     settings = {"seed": np.int64(3), "steps": np.int32(2), "points": {"interior": np.int64(5)}}
     assert dngd.solve(small.problem, out=tmp_path / "run", **settings, **ADAM).summary["seed"] == 3
     assert read_config(tmp_path / "run")["points"] == {"interior": 5, "ends": 4}
+
+
+def test_a_variant_of_a_problem_of_the_catalogue_has_to_be_given_again(tmp_path):
+    variant = dataclasses.replace(dngd.load_problem("burgers"), constants={"viscosity": 0.1})
+    few = {"interior": 5, "ends": 2, "initial": 2}
+    dngd.solve(variant, steps=2, points=few, out=tmp_path / "run", **ADAM)
+    for again in (dngd.resume, dngd.load):
+        with pytest.raises(ValueError, match=rf"burgers \(given in Python\).* dngd.{again.__name__}\(path, problem\)"):
+            again(tmp_path / "run")
+    assert dngd.load(tmp_path / "run", variant).summary["problem"] == "burgers"
+
+
+def test_a_budget_that_is_refused_is_not_kept(tmp_path):
+    blind = small.make(reference=None)
+    dngd.solve(blind, steps=2, out=tmp_path / "run", **ADAM)
+    with pytest.raises(ValueError, match="no reference"):
+        dngd.resume(tmp_path / "run", blind, quiet=True, target=1e-3)
+    assert dngd.resume(tmp_path / "run", blind, quiet=True, steps=3).summary["steps"] == 3
+
+
+def test_a_batch_with_an_infinite_derivative_leaves_the_weights_as_they_are():
+    conditions = dict(small.problem.conditions)
+    conditions["interior"] = dngd.Operator(lambda u, x: u.xx + jnp.sqrt(jnp.abs(u - u)), points=16)  # slope 0/0
+    run = dngd.solve(small.make(conditions=conditions), steps=3, balance=1, **ADAM)
+    assert {row["outcome"] for row in run.history} == {"NONFINITE_JACOBIAN"}
+
+
+def test_handlers_that_are_not_pythons_cost_no_run(monkeypatch):
+    monkeypatch.setattr("dngd.train.signals.signal.signal", lambda number, handler: signals.append(handler))
+    signals = []  # what is set: ours twice, and none of those before
+    assert dngd.solve(small.problem, steps=1, **ADAM).summary["steps"] == 1
+    assert len(signals) == 2

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return reproduce.run_study(arguments[1:])
         return int(tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="dngd", description=DESCRIPTION, args=arguments))
     except (ValueError, TypeError) as error:
-        print(f"dngd: {error}", file=sys.stderr)
+        print("\n".join((f"dngd: {error}", *getattr(error, "__notes__", ()))), file=sys.stderr)
         return int(ExitCode.USAGE)
     except (RunDirectoryError, CheckpointError, HistoryError, OSError) as error:
         print(f"dngd: {error}", file=sys.stderr)

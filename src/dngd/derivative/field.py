@@ -88,7 +88,7 @@ class Field:
     @property
     def divergence(self) -> Array:
         spatial = self._spatial("divergence")
-        if self._size != len(spatial):
+        if (self._size or 1) != len(spatial):
             raise ValueError(
                 f"{self._name}.divergence needs one component for each of the {len(spatial)} spatial coordinates, "
                 f"but {self._name} has {self._size or 1}; declare fields={{{self._name!r}: {len(spatial)}}}"
@@ -148,6 +148,9 @@ class Field:
     __matmul__, __rmatmul__ = _binary(operator.matmul)
     __lt__, __gt__ = _binary(operator.lt)
     __le__, __ge__ = _binary(operator.le)
+    __eq__, _ = _binary(operator.eq)
+    __ne__, _ = _binary(operator.ne)
+    __hash__ = object.__hash__
 
     def __neg__(self) -> Array:
         return -self.value

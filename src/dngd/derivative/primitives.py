@@ -5,6 +5,7 @@ A name that is missing here costs time, not correctness: `rules.anything` covers
 
 from collections.abc import Sequence
 
+import jax.numpy as jnp
 from jax.extend.core import Jaxpr, JaxprEqn, Literal
 
 
@@ -44,8 +45,11 @@ def is_entrywise(equation: JaxprEqn, dependent: Sequence[int]) -> bool:
     if len(equation.outvars) != 1:
         return False
     shape = equation.outvars[0].aval.shape
-    if any(equation.invars[position].aval.shape != shape for position in dependent):
+    operands = [equation.invars[position].aval for position in dependent]
+    if any(operand.shape != shape for operand in operands):
         return False
+    if any(jnp.issubdtype(operand.dtype, jnp.complexfloating) for operand in operands):
+        return False  # not all of these have one slope for all directions
     name = equation.primitive.name
     if name == "custom_jvp_call":
         return _is_elementwise_body(_body(equation), set(dependent), shape)

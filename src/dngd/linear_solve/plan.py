@@ -1,11 +1,14 @@
 """Which solver to take: memory first, then predicted time (paper, Section 4.4)."""
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import PyTree
 
@@ -20,6 +23,9 @@ from dngd.problem.term import Term
 
 SOLVERS: dict[str, type[Solver]] = {"dense": DenseDual, "primal": DensePrimal, "pcg": PCG}
 """Every solver by name; the conformance tests run over this list."""
+
+CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where Linux says how much memory a container may have (cgroups, second and first version)."""
 
 # A flop of Cholesky takes as long as two of GEMM (two cores, float64, size 2000; benchmarks/gram.py).
 CHOLESKY_FLOP = 2.0
@@ -151,5 +157,10 @@ def product_flops(jacobian: FactoredJacobian) -> float:
 
 
 def default_memory() -> int:
-    """Half of the machine's physical memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    """Half of what there is: the machine's physical memory, less where a container or a device has less."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for path in CONTAINER_LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
+            limits.append(int(Path(path).read_text()))
+    limits.append((jax.local_devices()[0].memory_stats() or {}).get("bytes_limit", limits[0]))
+    return min(limits) // 2

@@ -1,6 +1,6 @@
 """The explicit Jacobian: every row written out. The oracle of the factored one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -50,23 +50,28 @@ class ExplicitJacobian(Jacobian):
         return self.matrix
 
 
+def rows_of_a_point(term: Term, params: PyTree) -> Callable[[PyTree], Float[Array, "d n"]]:
+    """The rows of one point as a function of it, without the term's scale."""
+    dynamic, static = eqx.partition(params, eqx.is_inexact_array)
+
+    def rows(point):
+        def residual(dynamic):
+            return jnp.ravel(term.residual(eqx.combine(dynamic, static), point))
+
+        leaves = jax.tree.leaves(jax.jacrev(residual)(dynamic))
+        return jnp.concatenate([leaf.reshape(leaf.shape[0], -1) for leaf in leaves], axis=1)
+
+    return rows
+
+
 def explicit_linearization(
     terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any]
 ) -> tuple[Float[Array, " m"], ExplicitJacobian]:
     """Reverse mode once for every output of every point."""
     space = Space.of(params)
-    dynamic, static = eqx.partition(params, eqx.is_inexact_array)
     parts = []
     for term in terms:
-
-        def rows(point, term=term):
-            def residual(dynamic):
-                return jnp.ravel(term.residual(eqx.combine(dynamic, static), point))
-
-            leaves = jax.tree.leaves(jax.jacrev(residual)(dynamic))
-            return jnp.concatenate([leaf.reshape(leaf.shape[0], -1) for leaf in leaves], axis=1)
-
-        block = jax.vmap(rows)(batch[term.name])  # (N, d, n)
+        block = jax.vmap(rows_of_a_point(term, params))(batch[term.name])  # (N, d, n)
         block = block * row_scale(term, batch[term.name], block.dtype)[:, None, None]
         parts.append(block.reshape(-1, space.dimension))
     return residual_vector(terms, params, batch), ExplicitJacobian(space, jnp.concatenate(parts))

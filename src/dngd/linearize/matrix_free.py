@@ -9,8 +9,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, PyTree
 
+from dngd.linearize.explicit import rows_of_a_point
 from dngd.linearize.jacobian import Jacobian, Space
-from dngd.linearize.residual import residual_vector
+from dngd.linearize.residual import residual_vector, row_scale
 from dngd.linearize.tiles import Tiles, gram_of_columns, mirror
 from dngd.problem.term import Term
 
@@ -60,7 +61,7 @@ class MatrixFreeJacobian(Jacobian):
 
     @eqx.filter_jit
     def diagonal(self) -> Float[Array, " m"]:
-        return self._in_chunks(jnp.arange(self.rows), lambda index: jnp.sum(self.space.ravel(self._row(index)) ** 2))
+        return self._by_points(lambda rows: jnp.sum(rows**2, axis=-1))
 
     @eqx.filter_jit
     def parameter_gram(self) -> Float[Array, "n n"]:
@@ -68,15 +69,37 @@ class MatrixFreeJacobian(Jacobian):
 
     @eqx.filter_jit
     def dense(self) -> Float[Array, "m n"]:
-        return self._in_chunks(jnp.arange(self.rows), lambda index: self.space.ravel(self._row(index)))
+        return self._by_points(lambda rows: rows)
+
+    def _by_points(self, function):
+        """`function` of the rows `(d, n)` of every point, some points at a time: a row depends on one of them alone."""
+        found = []
+        for term in self.terms:
+            points = self.batch[term.name]
+            scales = row_scale(term, points, self.space.dtype)
+            rows = rows_of_a_point(term, self.params)
+
+            def scaled(pair, rows=rows):
+                point, scale = pair
+                return function(scale * rows(point))
+
+            values = lax.map(scaled, (points, scales), batch_size=max(1, self.tile_bytes // self._row_bytes))
+            found.append(values.reshape(-1, *values.shape[2:]))
+        return jnp.concatenate(found)
+
+    @property
+    def _row_bytes(self) -> int:
+        return self.space.dimension * jnp.dtype(self.space.dtype).itemsize
 
     def _row(self, index) -> PyTree:
         return self.rmatvec(jnp.zeros(self.rows, self.space.dtype).at[index].set(1.0))
 
     def _in_chunks(self, indices, function):
         """`function` of every index, a chunk of them at a time."""
-        row_bytes = self.space.dimension * jnp.dtype(self.space.dtype).itemsize
-        tiles = Tiles.cut(len(indices), max(1, self.tile_bytes // row_bytes))
+        # A pass over the batch holds about as much as this for every layer.
+        widest = max(max(leaf.shape, default=1) for leaf in jax.tree.leaves(self.params) if eqx.is_array(leaf))
+        pass_bytes = self.rows * widest * jnp.dtype(self.space.dtype).itemsize
+        tiles = Tiles.cut(len(indices), max(1, self.tile_bytes // (self._row_bytes + pass_bytes)))
         starts = jnp.asarray(tiles.starts)
         blocks = lax.map(lambda start: jax.vmap(function)(lax.dynamic_slice_in_dim(indices, start, tiles.size)), starts)
         return jnp.concatenate([block[fresh] for block, fresh in zip(blocks, tiles.fresh, strict=True)])

@@ -185,6 +185,8 @@ def _mark(tree: PyTree) -> UInt32[Array, ""]:
     for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_array)):
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             leaf = jax.random.key_data(leaf)
+        if jnp.issubdtype(leaf.dtype, jnp.complexfloating):
+            leaf = jnp.stack([leaf.real, leaf.imag])
         if leaf.dtype == jnp.bool_:
             bits = leaf
         else:

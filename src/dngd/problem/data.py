@@ -35,9 +35,12 @@ class Data(Condition):
                 f"Data: points of shape {at.shape} need one row a point; pass at[:, None] for points of one "
                 "coordinate, at[None] for a single point"
             )
-        values = values.reshape(len(at), -1) if values.size and values.size % len(at) == 0 else values
-        if at.ndim != 2 or values.ndim != 2:
-            raise ValueError(f"Data: points of shape {at.shape} and values of shape {values.shape} do not match")
+        values = values[:, None] if values.ndim == 1 else values
+        if at.ndim != 2 or values.ndim != 2 or not len(at) or len(at) != len(values):
+            raise ValueError(
+                f"Data: points of shape {at.shape} and values of shape {values.shape} do not match; "
+                "give one row of values for each point"
+            )
         if not (np.isfinite(at).all() and np.isfinite(values).all()):
             raise ValueError("Data: a point or value is not finite; remove missing observations first")
         if points is not None and points > len(at):

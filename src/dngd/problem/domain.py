@@ -6,26 +6,25 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from dngd.derivative.names import Coordinates
-from dngd.problem.by_name import call_by_name, check_arguments
+from dngd.problem.by_name import check_arguments
 from dngd.problem.region import (
     Faces,
+    Part,
     Region,
     Sphere,
     directions,
-    first_accepted,
     named_faces,
     no_normal,
     towards_faces,
 )
 
-ACCEPTANCE_TRIALS = 2**14
-"""Points drawn once to see which share of a box a mask keeps."""
+LEAST_SHARE = 0.01
+"""Of a box or its faces that a mask may keep: for each point that it does, as many are drawn as it does not."""
 
 
 class Domain(Region):
@@ -96,6 +95,7 @@ class Box(Domain):
         return len(self.low)
 
     def place(self, unit):
+        unit = unit.astype(float)  # in many dimensions it was drawn in single precision
         low, high = jnp.asarray(self.low, unit.dtype), jnp.asarray(self.high, unit.dtype)
         return low + (high - low) * unit
 
@@ -142,29 +142,18 @@ def _members(name: str, intervals):
 
 
 class Masked(Domain):
-    """The part of a box where a condition holds. Made by `Box.where`.
-
-    Points are drawn in the box and kept where the condition holds: shapes stay static because enough are
-    drawn that a shortage is a matter of chance beyond six standard deviations (then points repeat).
-    """
+    """The part of a box where a condition holds. Made by `Box.where`."""
 
     box: Box
-    predicate: Callable = eqx.field(static=True)
-    share: float = eqx.field(static=True)
+    part: Part
 
     def __init__(self, box: Box, predicate: Callable):
         check_arguments(predicate, box.coordinates.names, "the mask")
-        self.box, self.predicate = box, predicate
-        # A property of the domain, hence a fixed seed.
-        trials = box.place(jnp.asarray(np.random.default_rng(0).random((ACCEPTANCE_TRIALS, box.unit_dimension))))
-        self.share = float(jnp.mean(self.contains(trials)))
-        if self.share < 0.01:
+        self.box, self.part = box, Part(box, predicate, box.coordinates)
+        if self.part.share < LEAST_SHARE:
             raise ValueError(
-                f"the mask keeps {self.share:.2%} of the box; draw a tighter box around the domain, or pass points"
+                f"the mask keeps {self.part.share:.2%} of the box; draw a tighter box around the domain, or pass points"
             )
-
-    def holds(self, point: Float[Array, " d"]) -> Array:
-        return jnp.asarray(call_by_name(self.predicate, self.box.coordinates, point), bool)
 
     @property
     def coordinates(self) -> Coordinates:
@@ -172,36 +161,40 @@ class Masked(Domain):
 
     @property
     def unit_dimension(self) -> int:
-        return self.box.unit_dimension
+        return self.part.unit_dimension
 
-    def candidates(self, count: int) -> int:
-        """How many points of the box to draw for `count` of the domain."""
-        return math.ceil((count + 6 * math.sqrt(count) + 10) / self.share)
+    def candidates(self, count):
+        return self.part.candidates(count)
 
     def place(self, unit):
-        """All points that the mask keeps come first in place of those that it drops."""
-        points = self.box.place(unit)
-        return first_accepted(points, self.contains(points), len(points))[0]
+        return self.part.place(unit)
+
+    def contains(self, points):
+        return self.part.contains(points)
 
     def normal(self, point):
         raise no_normal("the interior of a masked box")
 
     def boundary(self, faces=None):
+        """The part of these faces that the mask keeps."""
         if faces is None:
             raise ValueError(
-                "the boundary of a masked box is not known; name faces of the box that the mask leaves whole "
-                "(on=('x-',)), or pass a dngd.Curve"
+                "the boundary of a masked box is not known; name faces of the box (on=('x-',)), or pass a dngd.Curve"
             )
-        return self.box.boundary(faces)
+        faces = tuple(faces)
+        part = Part(self.box.boundary(faces), self.part.mask, self.coordinates)
+        if part.share < LEAST_SHARE:
+            raise ValueError(
+                f"the mask keeps {part.share:.2%} of the faces {', '.join(faces)}; if it should hold on them, write >= "
+                "in place of >, otherwise name others or pass a dngd.Curve"
+            )
+        return part
 
     def pair(self, coordinate):
         raise ValueError(f"a periodic condition along {coordinate!r} needs two whole faces, and this box is masked")
 
     def window(self):
         return self.box.window()
-
-    def contains(self, points):
-        return jax.vmap(self.holds)(points)
 
 
 @functools.lru_cache

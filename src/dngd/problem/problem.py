@@ -224,6 +224,11 @@ def _check_condition(name: str, condition: Condition) -> None:
         raise ValueError(
             f"condition {name!r}: adaptive points are chosen among new ones, and these are given; leave adaptive out"
         )
+    if np.ndim(condition.weight):
+        raise ValueError(
+            f"condition {name!r}: weight of shape {np.shape(condition.weight)} must be one number, since points change "
+            "from step to step; multiply the equation by the root of a function of the coordinates instead"
+        )
     Term(name, lambda params, point: point, condition.weight)  # checks the weight
 
 

@@ -1,6 +1,7 @@
 """Where points lie: regions that can be filled with points of any distribution on the unit cube."""
 
 import abc
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from dngd.derivative.names import Coordinates, unknown
+from dngd.problem.by_name import call_by_name
 
 
 class Region(eqx.Module):
@@ -24,6 +26,10 @@ class Region(eqx.Module):
     @abc.abstractmethod
     def place(self, unit: Float[Array, "N k"]) -> Float[Array, "N d"]:
         """Points of the region from points of the cube; uniform ones from uniform ones."""
+
+    def candidates(self, count: int) -> int:
+        """How many points of the cube to place for `count` of the region."""
+        return count
 
     def clustered(self, points: Float[Array, "N d"], faces: tuple[str, ...] | None) -> Float[Array, "N d"]:
         """Points of the region moved towards some faces of its box, or all."""
@@ -89,6 +95,7 @@ class Faces(Region):
         return len(self.low)
 
     def place(self, unit):
+        unit = unit.astype(float)  # in many dimensions it was drawn in single precision
         low, high = np.asarray(self.low), np.asarray(self.high)
         axes, sides = np.asarray(self.faces).T
         # The area of a face is the box's volume over the length that it lacks.
@@ -198,6 +205,51 @@ class PointSet(Region):
 
     def normal(self, point):
         raise no_normal("a PointSet")
+
+
+ACCEPTANCE_TRIALS = 2**14
+"""Points drawn once to see which share of a region a mask keeps."""
+
+
+class Part(Region):
+    """The part of a region where a mask, a function of coordinates by name, holds.
+
+    Points are drawn in the region and kept where it holds: shapes stay static because enough are drawn that a shortage
+    is a matter of chance beyond six standard deviations (then points repeat).
+    """
+
+    whole: Region
+    mask: Callable = eqx.field(static=True)
+    names: Coordinates = eqx.field(static=True)
+    share: float = eqx.field(static=True)
+
+    def __init__(self, whole: Region, mask: Callable, names: Coordinates):
+        self.whole, self.mask, self.names = whole, mask, names
+        # A property of the region, hence a fixed seed.
+        trials = np.random.default_rng(0).random((ACCEPTANCE_TRIALS, whole.unit_dimension))
+        with jax.ensure_compile_time_eval():  # a number, also where points are drawn in a compiled function
+            self.share = float(jnp.mean(self.contains(whole.place(jnp.asarray(trials)))))
+
+    def contains(self, points: Float[Array, "N d"]) -> Bool[Array, " N"]:
+        def holds(point):
+            return jnp.asarray(call_by_name(self.mask, self.names, point), bool)
+
+        return jax.vmap(holds)(points)
+
+    @property
+    def unit_dimension(self) -> int:
+        return self.whole.unit_dimension
+
+    def candidates(self, count):
+        return math.ceil((count + 6 * math.sqrt(count) + 10) / self.share)
+
+    def place(self, unit):
+        """All points that the mask keeps come first in place of those that it drops."""
+        points = self.whole.place(unit)
+        return first_accepted(points, self.contains(points), len(points))[0]
+
+    def normal(self, point):
+        return self.whole.normal(point)
 
 
 def directions(unit: Float[Array, "N d"]) -> Float[Array, "N d"]:

@@ -16,7 +16,6 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from dngd.derivative.names import unknown
-from dngd.problem.domain import Masked
 from dngd.problem.region import PointSet, Region
 
 Method = Literal["uniform", "latin_hypercube", "sobol"]
@@ -106,8 +105,7 @@ class Sampling(eqx.Module):
         """`count` points of the region."""
         if isinstance(region, PointSet) and not self.clustered:
             return region.draw(key, count)
-        tried = region.candidates(count) if isinstance(region, Masked) else count
-        unit = unit_points(self.method, key, tried, region.unit_dimension)
+        unit = unit_points(self.method, key, region.candidates(count), region.unit_dimension)
         placed = region.place(unit)[:count]
         return (
             region.clustered(placed, None if self.clustered is True else self.clustered) if self.clustered else placed

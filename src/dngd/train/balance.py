@@ -27,10 +27,10 @@ def balanced(
         tuple(eqx.tree_at(lambda term: term.weight, term, jnp.ones(())) for term in terms), params, dict(batch)
     )
     mean = sum(rates.values()) / len(rates)
-    return {
-        name: MEMORY * weights[name] + (1 - MEMORY) * jnp.where(rate > 0, mean / jnp.where(rate > 0, rate, 1.0), 1.0)
-        for name, rate in rates.items()
-    }
+    wanted = {name: jnp.where(rate > 0, mean / jnp.where(rate > 0, rate, 1.0), 1.0) for name, rate in rates.items()}
+    mixed = {name: MEMORY * weights[name] + (1 - MEMORY) * weight for name, weight in wanted.items()}
+    # A batch with a derivative that is not finite teaches nothing.
+    return {name: jnp.where(jnp.isfinite(weight), weight, weights[name]) for name, weight in mixed.items()}
 
 
 @eqx.filter_jit

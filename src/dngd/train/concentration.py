@@ -66,6 +66,7 @@ def where_it_is_wrong(
     for term in terms:
         points = batch[term.name]
         squares = np.asarray(residual_sizes(term, model, points)) ** 2
-        found = concentration(squares, np.asarray(points) if eqx.is_array(points) else None, axes)
+        are_of_the_domain = eqx.is_array(points) and points.shape[1:] == (len(axes),)
+        found = concentration(squares, np.asarray(points) if are_of_the_domain else None, axes)
         if sentence := found.about(term.name):
             yield sentence

@@ -42,6 +42,10 @@ class Kept:
         return None
 
     @property
+    def on_disk(self) -> bool:
+        return self._directory is not None
+
+    @property
     def has_summary(self) -> bool:
         return self._directory is not None and read_summary(self._directory.path) is not None
 

@@ -27,7 +27,8 @@ class StopRequest:
 
     def __exit__(self, *_) -> None:
         for number, handler in self._before.items():
-            signal.signal(number, handler)
+            if handler is not None:  # a handler that was not Python's cannot be put back
+                signal.signal(number, handler)
 
     def _request(self, number: int, frame: FrameType | None) -> None:
         if self.name is not None:

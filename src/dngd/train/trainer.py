@@ -57,8 +57,8 @@ class Trained:
 
 @contextlib.contextmanager
 def working_precision(precision: str) -> Iterator[None]:
-    """Numbers of this precision by default, here only; global flags stay as they are."""
-    with jax.enable_x64(precision == "float64"):
+    """Numbers of this precision by default, here only, and products of matrices in full; global flags stay."""
+    with jax.enable_x64(precision == "float64"), jax.default_matmul_precision("highest"):
         yield
 
 
@@ -317,6 +317,8 @@ class _Run:
         return history_row(position, info, self.schedule.stage_name(position), self.schedule.method(position))
 
     def _append(self, row: dict[str, Any]) -> None:
+        if self.kept.on_disk:  # where the others are
+            self.rows.clear()
         self.rows.append(row)
         self.kept.append(row)
         self.progress.step(row)
@@ -356,15 +358,22 @@ class _Run:
         self.progress.end(self.summary)
         if stage := self.schedule.stage_name(self.position):
             self.progress.note(f"ended in stage {stage!r}, before the problem itself: give it more time or steps")
-        try:
+        # Neither is worth a run.
+        with self._or_a_note("no figure"):
             self.kept.fields(self.problem, self.best)
-        except Exception as error:  # a figure is not worth a run
-            self.progress.note(f"no figure: {type(error).__name__}: {error}")
-        if outcome in ("seconds", "steps", "stalled"):
-            axes = self.problem.domain.coordinates.axes
-            for sentence in where_it_is_wrong(self.own_terms, self.best, self.validation, axes):
-                self.progress.note(sentence)
+        with self._or_a_note("no look at where the residual is"):
+            if outcome in ("seconds", "steps", "stalled"):
+                axes = self.problem.domain.coordinates.axes
+                for sentence in where_it_is_wrong(self.own_terms, self.best, self.validation, axes):
+                    self.progress.note(sentence)
         return Trained(self.best, self.model, self.summary, self.rows)
+
+    @contextlib.contextmanager
+    def _or_a_note(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self.progress.note(f"{what}: {type(error).__name__}: {error}")
 
     def failed(self, error: BaseException) -> None:
         """The last good checkpoint stays; the summary says what happened, unless it is of a run not taken up at all."""
