@@ -16,7 +16,7 @@ from dngd.report.group import COLOURS
 from dngd.study.published import ERRORS, SECONDS
 
 OUT = Path(__file__).parents[1] / "docs" / "figures" / "accuracy.png"
-LONG, SHORT = 3000.0, 120.0
+LONG, SHORT = 3000.0, 300.0
 OURS, *OTHERS = COLOURS
 PAPER = {"color": "black", "lw": 0.8, "ls": (0, (4, 3))}
 
