@@ -19,6 +19,7 @@ import dngd
 from dngd.linear_solve.dense import DenseDual
 from dngd.linearize.linearize import TILE_BYTES, linearization
 from dngd.linearize.residual import residual_vector
+from dngd.optimize.compiled import compiled
 from dngd.optimize.direction import acceleration
 from dngd.problem.catalogue import CATALOGUE
 from dngd.train.config import Config
@@ -33,18 +34,16 @@ def measure(name):
     model, terms = problem.init(jax.random.key(0)), problem.terms()
     sample = jax.jit(problem.sample)
     batch = sample(jax.random.key(1))
-    linearise = eqx.filter_jit(lambda model, batch: linearization(terms, model, batch, "factored", TILE_BYTES))
+    linearise = compiled(lambda model, batch: linearization(terms, model, batch, "factored", TILE_BYTES))
     residual, J = linearise(model, batch)
     damping = jnp.asarray(1e-3)
-    gram = eqx.filter_jit(lambda J: J.gram())
-    factor = eqx.filter_jit(lambda J: DenseDual().factor(J, damping, jax.random.key(0)))
+    gram = compiled(lambda J: J.gram())
+    factor = compiled(lambda J: DenseDual().factor(J, damping, jax.random.key(0)))
     factorization = factor(J)
-    solve = eqx.filter_jit(lambda factorization, residual: factorization.solve(residual))
+    solve = compiled(lambda factorization, residual: factorization.solve(residual))
     v = jax.tree.map(jnp.negative, solve(factorization, residual).x)
-    accelerate = eqx.filter_jit(
-        lambda factorization, model, batch, v: acceleration(factorization, terms, model, batch, v)
-    )
-    evaluate = eqx.filter_jit(lambda model, batch: jnp.sum(residual_vector(terms, model, batch) ** 2))
+    accelerate = compiled(lambda factorization, model, batch, v: acceleration(factorization, terms, model, batch, v))
+    evaluate = compiled(lambda model, batch: jnp.sum(residual_vector(terms, model, batch) ** 2))
     optimizer = dngd.DualNaturalGradient(solver="dense")
     state = optimizer.init(model)
     evaluations = int(optimizer.step(model, state, terms, batch)[2].evaluations)
@@ -58,7 +57,7 @@ def measure(name):
         "search": evaluations * evaluation,
     }
     parts["factorise"] = max(0.0, seconds(factor, J) - parts["kernel"])
-    gradient = seconds(eqx.filter_jit(eqx.filter_grad(evaluate)), model, batch)
+    gradient = seconds(compiled(eqx.filter_grad(evaluate)), model, batch)
     whole = seconds(lambda: optimizer.step(model, state, terms, batch)) + parts["sampling"]
     parts["rest"] = whole - sum(parts.values())
     row = {"problem": name, "rows": J.shape[0], "parameters": J.shape[1], "step": whole, "evaluations": evaluations}
