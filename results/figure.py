@@ -53,7 +53,7 @@ def main():
         panels[-1].legend(handles=handles, loc="center", frameon=False)
         figure.supxlabel("seconds of training", size="medium")
         figure.supylabel("relative L² error", size="medium")
-        figure.savefig(OUT, dpi=105)
+        figure.savefig(OUT, dpi=96)
     print(f"{OUT.name}: {OUT.stat().st_size / 1000:.0f} kB")
 
 
