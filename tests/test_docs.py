@@ -12,6 +12,7 @@ import tyro
 import dngd
 from dngd.cli.main import COMMANDS
 from dngd.cli.reproduce import STUDIES
+from dngd.cli.pairs import split_pairs
 from dngd.cli.settings import read_settings
 
 ROOT = Path(__file__).parents[1]
@@ -195,7 +196,9 @@ def test_commands_exist(page, tmp_path, monkeypatch):
             assert arguments[0] in PARSER, f"{page}: {command}"
             if len(arguments) > 1 and "--help" not in arguments:  # a bare `dngd solve` is only a name
                 study = arguments[0] == "reproduce"
-                parser, rest = (STUDY_PARSER, arguments[1:]) if study else (PARSER, read_settings(arguments))
+                parser, rest = (
+                    (STUDY_PARSER, arguments[1:]) if study else (PARSER, split_pairs(read_settings(arguments)))
+                )
                 parsed = tyro.extras.subcommand_cli_from_dict(parser, args=rest)
                 assert parsed == 0, f"{page}: {command}"
         elif program == "make":

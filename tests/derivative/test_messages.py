@@ -40,7 +40,7 @@ def make(function, coordinates=TX, **options):
         (lambda u: u, {"coordinates": ()}, ValueError, "at least one coordinate"),
         (lambda u: u, {"coordinates": "tx"}, TypeError, "are a string"),
         (lambda u: u, {"spatial": ("y",)}, ValueError, "unknown spatial coordinate 'y'"),
-        (lambda u: u.divergence, {}, ValueError, "one component for each of the 1 spatial"),
+        (lambda u: u.divergence, {"coordinates": ("x", "y")}, ValueError, "one component for each of the 2 spatial"),
         (lambda u: u.laplacian, {"coordinates": ("t",)}, ValueError, "over spatial coordinates, and here is only t"),
         (lambda u: u[2], {"fields": {"u": 2}}, IndexError, "2 components"),
         (lambda u: u[0], {}, TypeError, "scalar field"),
