@@ -11,8 +11,8 @@ import tyro
 
 import dngd
 from dngd.cli.main import COMMANDS
-from dngd.cli.reproduce import STUDIES
 from dngd.cli.pairs import split_pairs
+from dngd.cli.reproduce import STUDIES
 from dngd.cli.settings import read_settings
 
 ROOT = Path(__file__).parents[1]
