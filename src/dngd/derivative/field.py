@@ -148,8 +148,8 @@ class Field:
     __matmul__, __rmatmul__ = _binary(operator.matmul)
     __lt__, __gt__ = _binary(operator.lt)
     __le__, __ge__ = _binary(operator.le)
-    __eq__, _ = _binary(operator.eq)
-    __ne__, _ = _binary(operator.ne)
+    __eq__ = _binary(operator.eq)[0]
+    __ne__ = _binary(operator.ne)[0]
     __hash__ = object.__hash__
 
     def __neg__(self) -> Array:
