@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from measure import save, seconds
 
-from dngd.linear_solve.cholesky import cholesky
+from dngd.solver.cholesky import cholesky
 
 CALLS = 20
 

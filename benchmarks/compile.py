@@ -16,6 +16,7 @@ from measure import keep, seconds
 import dngd
 from dngd.train.build import make_optimizer
 from dngd.train.config import Config
+from dngd.train.memory import keep_freed_memory
 from dngd.train.trainer import working_precision
 
 PROBLEMS = ("heat", "fokker_planck", "kovasznay", "allen_cahn", "cavity", "poisson10")
@@ -30,10 +31,10 @@ def measure(step, *inputs):
 
 
 def main(problems):
-    dngd.keep_freed_memory()
+    keep_freed_memory()
     for name in problems:
         with working_precision("float64"):
-            problem = dngd.load_problem(name)
+            problem = dngd.catalogue.load(name)
             config = Config().resolved(problem)
             problem = problem.with_points(config.points)
             model, terms = problem.init(jax.random.key(0)), problem.terms()

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from measure import save, seconds
 
 from dngd import Term, derivative
-from dngd.linearize.linearize import TILE_BYTES, linearization
+from dngd.jacobian.linearize import TILE_BYTES, linearization
 
 ACTIVATIONS = {"tanh": jnp.tanh, "gelu": jax.nn.gelu}
 

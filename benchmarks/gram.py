@@ -19,9 +19,9 @@ import jax
 import jax.numpy as jnp
 from measure import keep, seconds
 
-import dngd
 from dngd import Term
-from dngd.linearize.linearize import TILE_BYTES, linearization
+from dngd.jacobian.linearize import TILE_BYTES, linearization
+from dngd.train.memory import keep_freed_memory
 
 LARGEST_J = 5 * 2**30  # bytes; beyond this J is not computed
 
@@ -74,7 +74,7 @@ def main():
     chosen = parser.parse_args()
     counts = [count for count in (600, 2400, 6000) if count <= chosen.largest]
     jax.config.update("jax_enable_x64", True)
-    dngd.keep_freed_memory()
+    keep_freed_memory()
     print("  q    w     m  dtype    linearise    kernel | J·Jᵀ given  J, J·Jᵀ  Cholesky |  peak  Gflop/s")
     for dtype in map(jnp.dtype, chosen.dtype):
         square = jax.random.normal(jax.random.key(0), (2000, 2000), dtype)

@@ -8,7 +8,7 @@ Relative L² errors of both on 400 test points: what a network must learn beyond
 import jax
 import jax.numpy as jnp
 
-from dngd.problem.catalogue import poisson100k
+from dngd.catalogue import poisson100k
 
 POINTS = 400
 

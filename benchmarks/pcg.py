@@ -21,11 +21,11 @@ import jax.numpy as jnp
 from measure import RESULTS, save, seconds
 
 import dngd
-from dngd.damping import LossDamping
-from dngd.derivative import Equation
-from dngd.linear_solve.landmarks import LowRank
-from dngd.linear_solve.nystrom import Woodbury
-from dngd.linearize.linearize import TILE_BYTES, linearization
+from dngd.derivative import FieldFunction
+from dngd.jacobian.linearize import TILE_BYTES, linearization
+from dngd.optimize.damping import LossDamping
+from dngd.solver.landmarks import LowRank
+from dngd.solver.preconditioner import Woodbury
 
 DAMPING = 1e-5
 KEY = jax.random.key(7)
@@ -48,7 +48,7 @@ class Cavity:
             lid = jnp.where(x[1] >= 1, 1 - jnp.cosh(10 * (x[0] - 0.5)) / jnp.cosh(5.0), 0.0)
             return network(x)[:2] - jnp.stack([lid, jnp.zeros_like(lid)])
 
-        equation = Equation(navier_stokes, coordinates=("x", "y"), fields=("u", "v", "p"))
+        equation = FieldFunction(navier_stokes, coordinates=("x", "y"), fields=("u", "v", "p"))
         self.terms = (dngd.Term("interior", equation), dngd.Term("boundary", walls))
 
     def network(self):
@@ -71,7 +71,7 @@ class AllenCahn:
         def allen_cahn(u):
             return u.t - 1e-4 * u.xx + 5 * u**3 - 5 * u
 
-        equation = Equation(allen_cahn, coordinates=("t", "x"), fields=("u",))
+        equation = FieldFunction(allen_cahn, coordinates=("t", "x"), fields=("u",))
 
         def embedded(network):
             return lambda z: network(jnp.stack([z[0], jnp.cos(jnp.pi * z[1]), jnp.sin(jnp.pi * z[1])]))
@@ -175,11 +175,11 @@ def crossover(quick):
             (r, J), linearise = once(linearization, problem.terms, network, batch, "factored", TILE_BYTES)
             damping = jnp.asarray(DAMPING)
             planned = {cost.solver: cost.flops for cost in dngd.plan(problem.terms, network, batch).costs}
-            dense, kernel = once(factor, dngd.DenseDual(), J, damping)
+            dense, kernel = once(factor, dngd.solver.DenseDual(), J, damping)
             dense_solve = seconds(solve, dense, r, repeats=2)
             del dense
             for rank in (J.shape[0] // 10, J.shape[0] // 4):
-                pcg, setup = once(factor, dngd.PCG(rank=rank), J, damping)
+                pcg, setup = once(factor, dngd.solver.PCG(rank=rank), J, damping)
                 solution, solving = once(solve, pcg, r)
                 row = {
                     "problem": problem.name,
@@ -235,7 +235,10 @@ def full_cavity(sufficient, quick):
     rank = 25 if quick else 2500
     # The paper's damping; without acceleration, so that a step is one solve.
     optimizer = dngd.DualNaturalGradient(
-        solver=dngd.PCG(rank=rank, sufficient=sufficient), form="factored", damping=LossDamping(DAMPING), geodesic=False
+        solver=dngd.solver.PCG(rank=rank, sufficient=sufficient),
+        form="factored",
+        damping=LossDamping(DAMPING),
+        geodesic=False,
     )
     state = optimizer.init(network)
     begin = time.perf_counter()
@@ -288,7 +291,7 @@ def landmarks(quick):
             for rank in (20, 50) if quick else (100, 200, 400, 700):
                 cell = {}
                 for kind in ("uniform", "pivoted"):
-                    solver = dngd.PCG(rank=rank, landmarks=kind, sufficient=0.0)
+                    solver = dngd.solver.PCG(rank=rank, landmarks=kind, sufficient=0.0)
                     solution = solve(factor(solver, J, jnp.asarray(DAMPING)), r)
                     cell[kind] = int(solution.iterations)
                     cell[kind + "_residual"] = float(solution.missing)
@@ -323,12 +326,12 @@ def memory(quick):
             for age in ages:
                 r, J = linearization(problem.terms, snapshots[base + age], batch, "factored", TILE_BYTES)
                 rank = J.shape[0] // 4
-                fresh = dngd.PCG(rank=rank, sufficient=0.0)
+                fresh = dngd.solver.PCG(rank=rank, sufficient=0.0)
                 made, setup = once(factor, fresh, J, jnp.asarray(DAMPING))
                 product = seconds(eqx.filter_jit(lambda J, u: J.matvec(J.rmatvec(u))), J, r, repeats=3)
                 new = int(solve(made, r).iterations)
-                keeps = dngd.PCG(rank=rank, sufficient=0.0, reuse=500)
-                starts = dngd.PCG(rank=rank, sufficient=0.0, warm_start=True)
+                keeps = dngd.solver.PCG(rank=rank, sufficient=0.0, reuse=500)
+                starts = dngd.solver.PCG(rank=rank, sufficient=0.0, warm_start=True)
                 old, warm = (
                     solve_after(x, J, r, m) for x, m in zip((keeps, starts), carried or (None, None), strict=True)
                 )

@@ -16,20 +16,21 @@ import jax.numpy as jnp
 from measure import keep, seconds
 
 import dngd
-from dngd.linear_solve.dense import DenseDual
-from dngd.linearize.linearize import TILE_BYTES, linearization
-from dngd.linearize.residual import residual_vector
+from dngd.catalogue import CATALOGUE
+from dngd.jacobian.linearize import TILE_BYTES, linearization
+from dngd.jacobian.residual import residual_vector
 from dngd.optimize.compiled import compiled
 from dngd.optimize.direction import acceleration
-from dngd.problem.catalogue import CATALOGUE
+from dngd.solver.dual import DenseDual
 from dngd.train.config import Config
+from dngd.train.memory import keep_freed_memory
 from dngd.train.trainer import working_precision
 
 PARTS = ("sampling", "linearise", "kernel", "factorise", "velocity", "acceleration", "search", "rest")
 
 
 def measure(name):
-    problem = dngd.load_problem(name)
+    problem = dngd.catalogue.load(name)
     problem = problem.with_points(Config().resolved(problem).points)
     model, terms = problem.init(jax.random.key(0)), problem.terms()
     sample = jax.jit(problem.sample)
@@ -73,7 +74,7 @@ def main():
     )
     chosen = parser.parse_args()
     if not chosen.return_memory:
-        dngd.keep_freed_memory()  # as the command line does
+        keep_freed_memory()  # as the command line does
     print(
         f"{'problem':14s} {'m':>6s} {'n':>11s} {'step':>9s} {'passes':>7s} {'gradients':>10s} | "
         + " ".join(f"{part:>12s}" for part in PARTS)

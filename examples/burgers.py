@@ -12,7 +12,7 @@ import tyro
 from matplotlib.figure import Figure
 
 import dngd
-from dngd.problem.catalogue.burgers import exact  # by the Cole-Hopf transform
+from dngd.catalogue.burgers import exact  # by the Cole-Hopf transform
 
 jax.config.update("jax_enable_x64", True)  # for the exact solution in the figure
 
@@ -26,7 +26,7 @@ problem = dngd.Problem(
     constants={"viscosity": 0.01 / np.pi},
     conditions={
         # The shock is a fiftieth of the domain wide: let points gather where the residual is large.
-        "interior": dngd.Operator(equation, points=300, sampling=dngd.Sampling(adaptive=dngd.Adaptive())),
+        "interior": dngd.Equation(equation, points=300, sampling=dngd.Sampling(adaptive=dngd.Adaptive())),
         "ends": dngd.Dirichlet(0.0, points=100),
         "start": dngd.Initial(lambda x: -jnp.sin(jnp.pi * x), points=100),
     },

@@ -28,7 +28,7 @@ problem = dngd.Problem(
     domain=dngd.Box(t=(0, 1), x=(0, 1)),
     coefficients={"log_diffusion": 0.0},  # unknown: D = 1 to begin with, and positive whatever happens
     conditions={
-        "interior": dngd.Operator(lambda u, log_diffusion: u.t - jnp.exp(log_diffusion) * u.xx, points=400),
+        "interior": dngd.Equation(lambda u, log_diffusion: u.t - jnp.exp(log_diffusion) * u.xx, points=400),
         "ends": dngd.Dirichlet(0.0, points=50),
         "data": dngd.Data(at, values),
     },

@@ -11,7 +11,7 @@ import tyro
 from matplotlib.figure import Figure
 
 import dngd
-from dngd.problem.catalogue.kovasznay import exact
+from dngd.catalogue.kovasznay import exact
 
 jax.config.update("jax_enable_x64", True)  # for the exact solution in the figure
 
@@ -29,7 +29,7 @@ problem = dngd.Problem(
     fields=("u", "v", "p"),
     constants={"viscosity": 1 / 40},
     conditions={  # on the boundary the velocity: pressure is free up to a constant
-        "interior": dngd.Operator(navier_stokes, points=400),
+        "interior": dngd.Equation(navier_stokes, points=400),
         "boundary": dngd.Dirichlet(exact, fields=("u", "v"), points=400),
     },
     reference=dngd.Reference(exact, fields=("u", "v"), centred=("p",)),

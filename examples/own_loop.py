@@ -16,7 +16,7 @@ jax.config.update("jax_enable_x64", True)  # Gauss-Newton wants float64
 
 
 def main(seconds: float) -> float:
-    problem = dngd.load_problem("kovasznay")
+    problem = dngd.catalogue.load("kovasznay")
     terms, sample = problem.terms(), jax.jit(problem.sample)
     start, draw = jax.random.split(jax.random.key(0))
     model = problem.init(start)

@@ -16,7 +16,7 @@ import tyro
 from matplotlib.figure import Figure
 
 import dngd
-from dngd.problem.catalogue import poisson100k
+from dngd.catalogue import poisson100k
 
 SHOWN = 300  # test points in the figure
 

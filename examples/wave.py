@@ -25,7 +25,7 @@ problem = dngd.Problem(
     name="wave",
     domain=dngd.Box(t=(0, 2), x=(0, 1)),
     conditions={
-        "interior": dngd.Operator(lambda u: u.tt - u.xx, points=600),
+        "interior": dngd.Equation(lambda u: u.tt - u.xx, points=600),
         "ends": dngd.Dirichlet(0.0, points=100),
         "start": dngd.Initial(lambda x: exact(0.0, x), points=100, weight=10.0),
         "at rest": dngd.Initial(0.0, order=1, points=100),  # the first derivative in time

@@ -20,7 +20,7 @@ from pathlib import Path
 import yaml
 
 from dngd import load_problem
-from dngd.study.published import ERRORS, SECONDS
+from reproduce.published import ERRORS, SECONDS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

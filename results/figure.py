@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from dngd.report.group import COLOURS
-from dngd.study.published import ERRORS, SECONDS
+from reproduce.published import ERRORS, SECONDS
 
 OUT = Path(__file__).parents[1] / "docs" / "figures" / "accuracy.png"
 LONG, SHORT = 3000.0, 300.0

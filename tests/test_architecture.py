@@ -10,19 +10,23 @@ import dngd
 
 SOURCE = Path(dngd.__file__).parent
 ORDER = [
-    "memory",  # a module
+    "term",  # a module, like those without a folder below
+    "check",
+    "pytree",
+    "program",
     "derivative",
+    "jacobian",
+    "solver",
+    "optimize",
     "network",
     "problem",
-    "linearize",
-    "linear_solve",
-    "optimize",
+    "catalogue",
     "train",
     "report",
-    "study",
-    "solution",  # a module: it joins training and reports
+    "solution",
     "cli",
 ]
+CORE = ORDER[: ORDER.index("network")]
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -12,8 +12,8 @@ import tyro
 import dngd
 from dngd.cli.main import COMMANDS
 from dngd.cli.pairs import split_pairs
-from dngd.cli.reproduce import STUDIES
 from dngd.cli.settings import read_settings
+from reproduce.__main__ import STUDIES
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
@@ -106,7 +106,7 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_every_problem_is_described():
-    from dngd.problem.catalogue import CATALOGUE
+    from dngd.catalogue import CATALOGUE
 
     for name in CATALOGUE:
         assert f"| `{name}` |" in PAGES["problems.md"]

@@ -68,7 +68,10 @@ BAD = [
     (lambda: dngd.DualNaturalGradient(damping=dngd.damping.LossDamping), "make an instance, such as LossDamping"),
     (lambda: dngd.damping.DecayDamping(lambda step: 1.0), "is not a number"),
     (lambda: dngd.plan((TERM,), {"w": W}, {"interior": POINTS}, memory=0), "memory=0 must be"),
-    (lambda: dngd.DualNaturalGradient().step({"w": W}, None, (TERM,), {"interior": POINTS}), "is not a dngd.State"),
+    (
+        lambda: dngd.DualNaturalGradient().step({"w": W}, None, (TERM,), {"interior": POINTS}),
+        "is not a dngd.optimize.State",
+    ),
     (lambda: linearize(params={"w": W * 1j}), "is complex"),
     (lambda: linearize(params={"w": W.astype(jnp.float32), "s": jnp.ones(2)}), "mix precisions"),
     (lambda: linearize(params={"w": W.astype(jnp.bfloat16)}), "needs float32 or float64"),

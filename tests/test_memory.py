@@ -10,7 +10,7 @@ import pytest
 FAULTS = """
 import ctypes
 import resource
-from dngd.memory import keep_freed_memory
+from dngd.train.memory import keep_freed_memory
 
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

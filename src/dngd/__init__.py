@@ -1,11 +1,8 @@
 """Dual natural gradient descent: exact Gauss-Newton steps at the price of a small linear system."""
 
-from dngd import damping, derivative, line_search, momentum, network
-from dngd.derivative import Equation
-from dngd.linear_solve import PCG, DenseDual, DensePrimal, Plan, plan
-from dngd.linearize import Jacobian, linearize
-from dngd.memory import keep_freed_memory
-from dngd.optimize import LBFGS, SGD, SOAP, Adam, DualNaturalGradient, Info, Outcome, State
+from dngd import catalogue, derivative, network, solver
+from dngd.jacobian import Jacobian, linearize
+from dngd.optimize import DualNaturalGradient, Outcome, baseline, damping, line_search, momentum
 from dngd.problem import (
     Adaptive,
     Ball,
@@ -14,29 +11,23 @@ from dngd.problem import (
     Curve,
     Data,
     Dirichlet,
+    Equation,
     Initial,
     Neumann,
-    Operator,
     Periodic,
     PointSet,
-    Preset,
     Problem,
     Reference,
     Robin,
     Sampling,
     Stage,
-    Term,
-    load_problem,
 )
 from dngd.solution import Solution, load, resume, solve
+from dngd.solver import plan
+from dngd.term import Term
 from dngd.train.config import Config
 
 __all__ = [
-    "LBFGS",
-    "PCG",
-    "SGD",
-    "SOAP",
-    "Adam",
     "Adaptive",
     "Ball",
     "Box",
@@ -44,39 +35,33 @@ __all__ = [
     "Config",
     "Curve",
     "Data",
-    "DenseDual",
-    "DensePrimal",
     "Dirichlet",
     "DualNaturalGradient",
     "Equation",
-    "Info",
     "Initial",
     "Jacobian",
     "Neumann",
-    "Operator",
     "Outcome",
     "Periodic",
-    "Plan",
     "PointSet",
-    "Preset",
     "Problem",
     "Reference",
     "Robin",
     "Sampling",
     "Solution",
     "Stage",
-    "State",
     "Term",
+    "baseline",
+    "catalogue",
     "damping",
     "derivative",
-    "keep_freed_memory",
     "line_search",
     "linearize",
     "load",
-    "load_problem",
     "momentum",
     "network",
     "plan",
     "resume",
     "solve",
+    "solver",
 ]

@@ -139,7 +139,7 @@ def test_a_file_finds_what_stands_beside_it(tmp_path, capsys):
         "    inside = dngd.network.MLP((6, 4, 1), key=key)\n"
         "    return Net(dngd.network.FourierFeatures(inside, 1, 3, key=key))\n"
         "problem = dngd.Problem(domain=dngd.Box(x=(0, 1)), network=network,\n"
-        "    conditions={'it': dngd.Operator(lambda u: u.xx, points=beside.POINTS)})\n"
+        "    conditions={'it': dngd.Equation(lambda u: u.xx, points=beside.POINTS)})\n"
     )
     assert main(["plan", "mine.py:problem"]) == ExitCode.DONE
     assert "m = 7 residuals" in capsys.readouterr().out

@@ -3,13 +3,13 @@
 import jax.numpy as jnp
 import pytest
 
-from dngd.derivative import Equation
+from dngd.derivative import FieldFunction
 
 TX = ("t", "x")
 
 
 def make(function, coordinates=TX, **options):
-    return Equation(function, coordinates=coordinates, **options)
+    return FieldFunction(function, coordinates=coordinates, **options)
 
 
 @pytest.mark.parametrize(

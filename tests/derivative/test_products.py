@@ -7,7 +7,7 @@ import oracles
 import pytest
 
 import dngd
-from dngd.derivative import Equation, directional, laplacian, partial
+from dngd.derivative import FieldFunction, directional, laplacian, partial
 
 NU = 0.01
 
@@ -52,7 +52,7 @@ def products(*arguments):
 @pytest.mark.parametrize("name", EQUATIONS)
 def test_products_of_equations(name):
     function, coordinates, fields, expected = EQUATIONS[name]
-    equation = Equation(function, coordinates=coordinates, fields=fields)
+    equation = FieldFunction(function, coordinates=coordinates, fields=fields)
     first, second = products(equation, len(equation.coordinates.axes), len(fields))
     assert second == expected
     # the second derivatives of the coordinates themselves are zero and multiply nothing
@@ -73,7 +73,7 @@ def test_products_of_operators():
 
 def test_factors_through_the_pass():
     function, coordinates, fields, _ = EQUATIONS["navier_stokes"]
-    equation = Equation(function, coordinates=coordinates, fields=fields)
+    equation = FieldFunction(function, coordinates=coordinates, fields=fields)
     terms, network, batch = problem(equation, len(equation.coordinates.axes), len(fields))
     r, J = eqx.filter_jit(lambda network, batch: dngd.linearize(terms, network, batch))(network, batch)
     assert oracles.relative(r, jax.jit(lambda batch: oracles.residual(terms, network, batch))(batch)) < 1e-12

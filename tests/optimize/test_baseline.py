@@ -14,8 +14,8 @@ import pytest
 
 import dngd
 from dngd import Outcome
-from dngd.linear_solve.plan import default_memory
-from dngd.optimize import LBFGS, SGD, SOAP, Adam
+from dngd.optimize.baseline import LBFGS, SGD, SOAP, Adam
+from dngd.solver.plan import default_memory
 
 BASELINES = [Adam(1e-2), SGD(steps=60, peak=3e-2, initial=1e-3), LBFGS(history=10), SOAP(1e-2, frequency=3)]
 every_baseline = pytest.mark.parametrize("optimizer", BASELINES, ids=lambda optimizer: optimizer.name)

@@ -2,7 +2,7 @@ import jax.numpy as jnp
 import optax
 import pytest
 
-from dngd.damping import ConstantDamping, DecayDamping, GainRatioDamping, LossDamping
+from dngd.optimize.damping import ConstantDamping, DecayDamping, GainRatioDamping, LossDamping
 
 RULES = [ConstantDamping(1e-3), LossDamping(1e-5), DecayDamping(), GainRatioDamping()]
 

@@ -10,8 +10,8 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import dngd
-from dngd.linear_solve import PCG, SOLVERS
 from dngd.optimize.direction import acceleration, second_derivative, velocity
+from dngd.solver import PCG, SOLVERS
 
 DAMPING = 1e-2
 KEY = jax.random.key(0)

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dngd.line_search import BacktrackingSearch, FixedStep, GridSearch, Shortened
+from dngd.optimize.line_search import BacktrackingSearch, FixedStep, GridSearch, Shortened
 
 SEARCHES = [
     GridSearch(31),

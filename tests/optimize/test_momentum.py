@@ -4,7 +4,7 @@ import optax
 import pytest
 
 import dngd
-from dngd.momentum import ConstantMomentum, RisingMomentum
+from dngd.optimize.momentum import ConstantMomentum, RisingMomentum
 
 RULES = [ConstantMomentum(0.9), ConstantMomentum(optax.linear_schedule(0.0, 0.9, 10)), RisingMomentum()]
 

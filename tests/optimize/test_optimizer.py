@@ -14,9 +14,9 @@ import pytest
 
 import dngd
 from dngd import Outcome
-from dngd.damping import ConstantDamping, DecayDamping, GainRatioDamping, LossDamping
-from dngd.line_search import BacktrackingSearch, FixedStep, GridSearch
-from dngd.linear_solve import SOLVERS
+from dngd.optimize.damping import ConstantDamping, DecayDamping, GainRatioDamping, LossDamping
+from dngd.optimize.line_search import BacktrackingSearch, FixedStep, GridSearch
+from dngd.solver import SOLVERS
 
 ONE_POINT = {"only": jnp.zeros((1, 1))}
 

@@ -6,7 +6,7 @@ import numpy as np
 import optax
 import pytest
 
-from dngd.optimize.soap import scale_by_soap
+from dngd.optimize.baseline.soap import scale_by_soap
 
 
 def descend(transformation, loss, params, steps):

@@ -172,7 +172,7 @@ def test_points_of_ones_own_are_drawn_without_replacement():
     assert np.unique(Sampling().points(KEY, PointSet(nodes), 6), axis=0).shape == (6, 2)
     problem = dngd.Problem(
         domain=Box(x=(0, 20), y=(0, 20)),
-        conditions={"it": dngd.Operator(lambda u: u.laplacian, points=4, on=PointSet(nodes))},
+        conditions={"it": dngd.Equation(lambda u: u.laplacian, points=4, on=PointSet(nodes))},
     )
     assert all(tuple(point) in set(map(tuple, nodes.tolist())) for point in problem.sample(KEY)["it"].tolist())
 
@@ -259,7 +259,7 @@ def test_group_of_coordinates():
 def test_views_show_the_domain_and_nothing_else(domain, inside):
     problem = dngd.Problem(
         domain=domain,
-        conditions={"it": dngd.Operator(lambda u: u.laplacian)},
+        conditions={"it": dngd.Equation(lambda u: u.laplacian)},
         reference=dngd.Reference(lambda points: points[:, 0] ** 2, batched=True),
     )
     seen = view(problem, lambda point: point[:1], sizes=(20, 30))  # no point lies on the rim

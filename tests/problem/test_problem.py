@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dngd
-from dngd import Box, Data, Dirichlet, Initial, Neumann, Operator, Periodic, Problem, Robin, Sampling, Stage
+from dngd import Box, Data, Dirichlet, Equation, Initial, Neumann, Periodic, Problem, Robin, Sampling, Stage
 from dngd.problem.model import Model
 
 KEY = jax.random.key(0)
@@ -88,7 +88,7 @@ def test_operator_with_constants_and_coefficients():
     def equation(u, x, nu, rate):
         return u.t - nu * u.xx + rate * u + x
 
-    points, found = residuals(Operator(equation, points=10), constants={"nu": 0.1}, coefficients={"rate": 2.0})
+    points, found = residuals(Equation(equation, points=10), constants={"nu": 0.1}, coefficients={"rate": 2.0})
     expected = jax.vmap(lambda p: jax.grad(u)(p)[0] - 0.1 * jax.hessian(u)(p)[1, 1] + 2.0 * u(p) + p[1])(points)
     assert jnp.allclose(found, expected)
 
@@ -105,7 +105,7 @@ def test_some_fields_of_several_and_values_for_all():
 
 
 def test_unknown_coefficient_takes_part_in_the_step():
-    problem = dngd.load_problem("inverse")
+    problem = dngd.catalogue.load("inverse")
     solution = dngd.solve(problem, steps=25, seed=0, quiet=True)
     assert solution.coefficients["diffusion"] == pytest.approx(0.1, rel=0.05)
 
@@ -119,7 +119,7 @@ def test_sampling_schedule():
 
 def test_conditions_draw_different_points():
     problem = Problem(
-        domain=BOX, conditions={"a": Operator(lambda u: u.t, points=5), "b": Operator(lambda u: u.x, points=5)}
+        domain=BOX, conditions={"a": Equation(lambda u: u.t, points=5), "b": Equation(lambda u: u.x, points=5)}
     )
     batch = problem.sample(KEY)
     assert not jnp.allclose(batch["a"], batch["b"])
@@ -128,7 +128,7 @@ def test_conditions_draw_different_points():
 def test_stages_change_constants_without_compiling_anew():
     problem = Problem(
         domain=BOX,
-        conditions={"it": Operator(lambda u, nu: u.t - nu * u.xx, points=5)},
+        conditions={"it": Equation(lambda u, nu: u.t - nu * u.xx, points=5)},
         constants={"nu": 0.1},
         stages=(Stage("easy", {"nu": 1.0}, steps=5),),
     )
@@ -147,7 +147,7 @@ def test_stages_change_constants_without_compiling_anew():
 
 
 def test_errors_are_relative_over_chosen_fields_and_centred():
-    problem = dngd.load_problem("kovasznay")
+    problem = dngd.catalogue.load("kovasznay")
     exact = problem.reference.function
 
     def model(point):
@@ -163,10 +163,10 @@ def test_errors_are_relative_over_chosen_fields_and_centred():
 def test_test_points_are_evaluated_in_chunks(monkeypatch):
     from dngd.problem import accuracy
 
-    whole = dngd.load_problem("poisson10")
+    whole = dngd.catalogue.load("poisson10")
     model = whole.init(KEY)
     monkeypatch.setattr(accuracy, "CHUNK_BYTES", 10 * 8 * 3000)
-    pieces = dngd.load_problem("poisson10")
+    pieces = dngd.catalogue.load("poisson10")
     assert pieces.evaluator._chunk == 3000
     # Other points, the same error within the noise of 20,000 of them.
     assert pieces.errors(model).rel_l2 == pytest.approx(whole.errors(model).rel_l2, rel=0.05)
@@ -175,7 +175,7 @@ def test_test_points_are_evaluated_in_chunks(monkeypatch):
 
 
 def base(**changes):
-    settings = {"domain": BOX, "conditions": {"it": Operator(lambda u: u.t - u.xx)}} | changes
+    settings = {"domain": BOX, "conditions": {"it": Equation(lambda u: u.t - u.xx)}} | changes
     return Problem(**settings)
 
 
@@ -186,10 +186,10 @@ def base(**changes):
         (lambda: base(domain=(0, 1)), "not a domain"),
         (lambda: base(conditions={}), "at least the equation"),
         (lambda: base(conditions={"it": lambda u: u.t}), "condition 'it'"),
-        (lambda: base(conditions={"it": Operator(lambda u: u.z)}), "condition 'it'.*unknown coordinate 'z'"),
-        (lambda: base(conditions={"it": Operator(lambda v: v.t)}), "condition 'it'.*unknown name 'v'"),
-        (lambda: base(conditions={"it": Operator(lambda u: u.t, points=0)}), "condition 'it': points=0"),
-        (lambda: base(conditions={"it": Operator(lambda u: u.t, weight=-1.0)}), "weight=-1.0"),
+        (lambda: base(conditions={"it": Equation(lambda u: u.z)}), "condition 'it'.*unknown coordinate 'z'"),
+        (lambda: base(conditions={"it": Equation(lambda v: v.t)}), "condition 'it'.*unknown name 'v'"),
+        (lambda: base(conditions={"it": Equation(lambda u: u.t, points=0)}), "condition 'it': points=0"),
+        (lambda: base(conditions={"it": Equation(lambda u: u.t, weight=-1.0)}), "weight=-1.0"),
         (lambda: base(conditions={"it": Periodic("y")}), "condition 'it'.*'y'"),
         (lambda: base(domain=dngd.Ball(2), conditions={"it": Periodic("x0")}), "a Ball has none"),
         (lambda: base(conditions={"it": Dirichlet(on="z")}).sample(KEY), "unknown coordinate 'z'"),
@@ -197,7 +197,7 @@ def base(**changes):
         (lambda: base(conditions={"it": Dirichlet((1.0, 2.0))}), "condition 'it'.*2 entries"),
         (lambda: base(conditions={"it": Dirichlet(lambda z: z)}), "condition 'it'.*unknown name 'z'"),
         (lambda: base(conditions={"it": Dirichlet(lambda x: np.sin(x))}), "condition 'it'.*jax.numpy instead of numpy"),
-        (lambda: base(conditions={"it": Operator(lambda u, x: u.t if x > 0 else u)}), "condition 'it'.*jnp.where"),
+        (lambda: base(conditions={"it": Equation(lambda u, x: u.t if x > 0 else u)}), "condition 'it'.*jnp.where"),
         (
             lambda: base(network=lambda key: dngd.network.MLP((3, 4, 1), key=key)).init(KEY),
             r"network, whose input is a point of 2 coordinates \(t, x\): .*\(3,\)",
@@ -208,7 +208,7 @@ def base(**changes):
         (lambda: base(conditions={"it": Data(np.zeros((3, 2)), np.zeros(2))}), "do not match"),
         (lambda: Data(np.zeros((100, 2)), np.zeros((2, 100))), "one row of values for each point"),
         (
-            lambda: base(conditions={"it": Operator(lambda u: u.t, weight=np.ones(9))}),
+            lambda: base(conditions={"it": Equation(lambda u: u.t, weight=np.ones(9))}),
             r"weight of shape \(9,\) .* one number",
         ),
         (lambda: base(conditions={"it": Data(np.zeros((3, 3)), np.zeros(3))}).sample(KEY), "3 coordinates"),
@@ -246,7 +246,7 @@ def base(**changes):
         (lambda: base().with_points({"its": 3}), "did you mean 'it'"),
         (
             lambda: dngd.solve(
-                base(conditions={"it": Operator(lambda u: u.t, on=dngd.Curve(lambda s: jnp.array([s[0], jnp.inf])))}),
+                base(conditions={"it": Equation(lambda u: u.t, on=dngd.Curve(lambda s: jnp.array([s[0], jnp.inf])))}),
                 steps=1,
                 quiet=True,
             ),
@@ -264,7 +264,7 @@ def test_centred_fields_are_centred_in_the_error_of_all():
         return jnp.stack([point[0], point[1] ** 2])
 
     problem = base(
-        conditions={"it": Operator(lambda u, p: u.t + p.x)},
+        conditions={"it": Equation(lambda u, p: u.t + p.x)},
         fields=("u", "p"),
         reference=dngd.Reference(lambda t, x: (t, x**2), centred=("p",), points=50),
     )

@@ -14,7 +14,7 @@ def make(**changes):
         "name": "small",
         "domain": dngd.Box(x=(0, 1)),
         "conditions": {
-            "interior": dngd.Operator(lambda u, x, scale: u.xx + scale * jnp.sin(jnp.pi * x), points=16),
+            "interior": dngd.Equation(lambda u, x, scale: u.xx + scale * jnp.sin(jnp.pi * x), points=16),
             "ends": dngd.Dirichlet(0.0, points=4),
         },
         "constants": {"scale": jnp.pi**2},

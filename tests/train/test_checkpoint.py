@@ -11,7 +11,7 @@ import pytest
 from train.small_trees import names, small
 
 import dngd
-from dngd.optimize import LBFGS, SGD, SOAP, Adam
+from dngd.optimize.baseline import LBFGS, SGD, SOAP, Adam
 from dngd.train.checkpoint import CheckpointError, load, load_best, load_part, save, save_best
 
 

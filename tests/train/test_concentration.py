@@ -46,7 +46,7 @@ def test_a_run_says_where_it_is_wrong():
         return u.xx + jnp.where(jnp.abs(x - 0.5) < 0.004, 1e4, 0.0)
 
     for equation, said in ((jump, True), (lambda u, x: u.xx + jnp.sin(3 * x), False)):
-        conditions = {"equation": dngd.Operator(equation, points=1000), "ends": dngd.Dirichlet(0.0, points=2)}
+        conditions = {"equation": dngd.Equation(equation, points=1000), "ends": dngd.Dirichlet(0.0, points=2)}
         notes = Notes()
         dngd.solve(small.make(conditions=conditions), steps=2, method="adam", progress=notes)
         assert (

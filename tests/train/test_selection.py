@@ -12,7 +12,7 @@ import pytest
 from train import small
 
 import dngd
-from dngd.linearize.residual import residual_vector, term_losses
+from dngd.jacobian.residual import residual_vector, term_losses
 from dngd.train.position import Position
 from dngd.train.selection import score
 

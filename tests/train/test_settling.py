@@ -11,8 +11,8 @@ import pytest
 from train import small
 
 import dngd
-from dngd.damping import GainRatioDamping
-from dngd.momentum import RisingMomentum
+from dngd.optimize.damping import GainRatioDamping
+from dngd.optimize.momentum import RisingMomentum
 from dngd.train.settling import FIRST, LAST, HeldDamping, HeldMomentum, share_of_a_step, shortened
 
 SETTINGS = {"quiet": True, "doublings": 0}
@@ -72,7 +72,7 @@ def test_what_does_not_settle(settings):
 
 
 def test_the_paper_does_not_settle():
-    problem = dngd.load_problem("kovasznay")
+    problem = dngd.catalogue.load("kovasznay")
     assert dngd.Config(preset="paper").resolved(problem).settle == 0
     assert dngd.Config().resolved(problem).settle > 0
 

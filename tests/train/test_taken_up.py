@@ -40,7 +40,7 @@ def of_one_number(equation, level):
     """A problem whose solution is a number."""
     return with_network(
         lambda key: Constant(jnp.asarray([level])),
-        conditions={"interior": dngd.Operator(equation, points=4)},
+        conditions={"interior": dngd.Equation(equation, points=4)},
         constants={},
     )
 
@@ -178,7 +178,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
 
 
 def test_a_variant_of_a_problem_of_the_catalogue_has_to_be_given_again(tmp_path):
-    variant = dataclasses.replace(dngd.load_problem("burgers"), constants={"viscosity": 0.1})
+    variant = dataclasses.replace(dngd.catalogue.load("burgers"), constants={"viscosity": 0.1})
     few = {"interior": 5, "ends": 2, "initial": 2}
     dngd.solve(variant, steps=2, points=few, out=tmp_path / "run", **ADAM)
     for again in (dngd.resume, dngd.load):
@@ -197,7 +197,7 @@ def test_a_budget_that_is_refused_is_not_kept(tmp_path):
 
 def test_a_batch_with_an_infinite_derivative_leaves_the_weights_as_they_are():
     conditions = dict(small.problem.conditions)
-    conditions["interior"] = dngd.Operator(lambda u, x: u.xx + jnp.sqrt(jnp.abs(u - u)), points=16)  # slope 0/0
+    conditions["interior"] = dngd.Equation(lambda u, x: u.xx + jnp.sqrt(jnp.abs(u - u)), points=16)  # slope 0/0
     run = dngd.solve(small.make(conditions=conditions), steps=3, balance=1, **ADAM)
     assert {row["outcome"] for row in run.history} == {"NONFINITE_JACOBIAN"}
 

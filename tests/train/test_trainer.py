@@ -59,7 +59,7 @@ def test_other_seeds_compile_nothing_anew():
         traced.append(x)
         return u.xx + jnp.pi**2 * jnp.sin(jnp.pi * x)
 
-    problem = small.make(conditions={"interior": dngd.Operator(equation, points=4)}, constants={})
+    problem = small.make(conditions={"interior": dngd.Equation(equation, points=4)}, constants={})
 
     def count(seed):
         traced.clear()
@@ -72,7 +72,7 @@ def test_other_seeds_compile_nothing_anew():
 
 def test_diverging_run_keeps_its_last_good_parameters():
     problem = small.make(
-        conditions={"interior": dngd.Operator(lambda u, x: jnp.log(u.xx - 1e6), points=4)}, constants={}
+        conditions={"interior": dngd.Equation(lambda u, x: jnp.log(u.xx - 1e6), points=4)}, constants={}
     )
     solution = dngd.solve(problem, steps=1000, **SETTINGS)
     assert solution.summary["outcome"] == "diverged"

@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from dngd.problem.catalogue import CATALOGUE
+from dngd.catalogue import CATALOGUE
 from dngd.train.config import Config
 from dngd.train.method import METHODS
 

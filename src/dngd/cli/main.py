@@ -6,22 +6,21 @@ from collections.abc import Callable, Sequence
 import jax
 import tyro
 
-from dngd.cli import compare, list_problems, plan, report, reproduce, resume, solve
+from dngd.cli import compare, list_problems, plan, report, resume, solve
 from dngd.cli.cache import use_cache
 from dngd.cli.exit_code import ExitCode
 from dngd.cli.pairs import split_pairs
 from dngd.cli.settings import read_settings
-from dngd.memory import keep_freed_memory
 from dngd.train.checkpoint import CheckpointError
 from dngd.train.directory import RunDirectoryError
 from dngd.train.history import HistoryError
+from dngd.train.memory import keep_freed_memory
 
 COMMANDS: dict[str, Callable[..., int]] = {
     "list": list_problems.list_problems,
     "solve": solve.solve,
     "resume": resume.resume,
     "compare": compare.compare,
-    "reproduce": reproduce.reproduce,
     "plan": plan.plan,
     "report": report.report,
 }
@@ -42,8 +41,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments = split_pairs(read_settings(arguments))
         use_cache()
         keep_freed_memory()
-        if arguments[:1] == ["reproduce"]:  # has commands of its own
-            return reproduce.run_study(arguments[1:])
         return int(tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="dngd", description=DESCRIPTION, args=arguments))
     except (ValueError, TypeError) as error:
         print("\n".join((f"dngd: {error}", *getattr(error, "__notes__", ()))), file=sys.stderr)

@@ -6,8 +6,8 @@ import equinox as eqx
 import jax
 import tyro
 
-from dngd.linear_solve.plan import plan_step
-from dngd.linearize.linearize import TILE_BYTES
+from dngd.jacobian.linearize import TILE_BYTES
+from dngd.solver.plan import plan_step
 from dngd.train.config import Config
 from dngd.train.locate import find_problem
 from dngd.train.trainer import working_precision

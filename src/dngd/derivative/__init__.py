@@ -1,7 +1,7 @@
 """Derivatives of networks: equations by name, operators, and stochastic estimators, in one Taylor pass each."""
 
-from dngd.derivative.equation import Equation
 from dngd.derivative.field import Field
+from dngd.derivative.field_function import FieldFunction
 from dngd.derivative.operators import (
     directional,
     divergence,
@@ -13,8 +13,8 @@ from dngd.derivative.operators import (
 from dngd.derivative.stochastic import sample_indices, stochastic_ball_laplacian, stochastic_laplacian
 
 __all__ = [
-    "Equation",
     "Field",
+    "FieldFunction",
     "directional",
     "divergence",
     "gradient",

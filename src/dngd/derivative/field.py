@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from dngd.derivative.names import RESERVED, Coordinates, unknown
+from dngd.check import unknown
+from dngd.derivative.names import RESERVED, Coordinates
 
 
 @runtime_checkable

@@ -1,19 +1,12 @@
 """Names of coordinates and fields, and how `u.xxt` is read."""
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from dngd.check import unknown
+
 # Attributes of a field that are not derivatives along a coordinate of that name.
 RESERVED = ("d", "divergence", "gradient", "hessian", "laplacian", "value")
-
-
-def unknown(what: str, name: str, known: Iterable[str], also: Iterable[str] = ()) -> str:
-    """A message for a name that does not exist: what does, and what was probably meant, of that or of `also`."""
-    known = list(known)
-    close = difflib.get_close_matches(name, [*known, *also], n=1, cutoff=0.5)
-    suggestion = f"; did you mean {close[0]!r}?" if close else ""
-    return f"unknown {what} {name!r}: there {'is' if len(known) == 1 else 'are'} {', '.join(known)}{suggestion}"
 
 
 def sized(names: Iterable[str] | Mapping[str, int], what: str) -> dict[str, int]:

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from dngd.linearize.check import check_inputs
-from dngd.problem.term import Term
+from dngd.jacobian.inputs import check_inputs
+from dngd.term import Term
 
 REMEMBERED = 64
 

@@ -10,7 +10,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from dngd.optimize.number import Number, at_step, check_number
+from dngd import check
+from dngd.optimize.schedule import Schedule, at_step, check_schedule
 
 
 class Damping(eqx.Module):
@@ -32,10 +33,10 @@ class Damping(eqx.Module):
 class ConstantDamping(Damping):
     """`λ = level`, a number or a schedule. `ConstantDamping(0.0)` gives undamped Gauss-Newton steps."""
 
-    level: Number = eqx.field(static=True)
+    level: Schedule = eqx.field(static=True)
 
     def __check_init__(self):
-        check_number("damping", self.level, 0.0)
+        check_schedule("damping", self.level, 0.0)
 
     @property
     def undamped(self) -> bool:
@@ -54,10 +55,10 @@ class ConstantDamping(Damping):
 class LossDamping(Damping):
     """`λ = min(loss, cap)`, the paper's rule (its appendix gives `cap` for each problem)."""
 
-    cap: Number = eqx.field(static=True, default=1e-5)
+    cap: Schedule = eqx.field(static=True, default=1e-5)
 
     def __check_init__(self):
-        check_number("cap", self.cap, 0.0, open_low=True)
+        check_schedule("cap", self.cap, 0.0, open_low=True)
 
     def init(self, dtype):
         return ()
@@ -77,9 +78,9 @@ class DecayDamping(Damping):
     floor: float = eqx.field(static=True, default=1e-12)
 
     def __check_init__(self):
-        check_number("initial", self.initial, 0.0, open_low=True, schedule=False)
-        check_number("rate", self.rate, 0.0, 1.0, open_low=True, schedule=False)
-        check_number("floor", self.floor, 0.0, schedule=False)
+        check.number("initial", self.initial, 0.0, open_low=True)
+        check.number("rate", self.rate, 0.0, 1.0, open_low=True)
+        check.number("floor", self.floor, 0.0)
 
     def init(self, dtype):
         return ()
@@ -111,9 +112,9 @@ class GainRatioDamping(Damping):
     ceiling: float = eqx.field(static=True, default=1e6)
 
     def __check_init__(self):
-        check_number("floor", self.floor, 0.0, open_low=True, schedule=False)
-        check_number("initial", self.initial, self.floor, schedule=False)
-        check_number("ceiling", self.ceiling, self.initial, schedule=False)
+        check.number("floor", self.floor, 0.0, open_low=True)
+        check.number("initial", self.initial, self.floor)
+        check.number("ceiling", self.ceiling, self.initial)
 
     def init(self, dtype):
         return jnp.asarray(self.initial, dtype), jnp.asarray(2.0, dtype)

@@ -18,11 +18,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from dngd.linear_solve.solver import Factorization, Solution
-from dngd.linearize.jacobian import Jacobian
-from dngd.linearize.pytree import norm
-from dngd.linearize.residual import residual_vector
-from dngd.problem.term import Term
+from dngd.jacobian.jacobian import Jacobian
+from dngd.jacobian.residual import residual_vector
+from dngd.pytree import norm
+from dngd.solver.solver import Factorization, Solution
+from dngd.term import Term
 
 LARGEST_RATIO = 0.5
 """Acceleration is used only where `2‖a‖ / ‖v‖` is at most this (paper, DenseDualSolve)."""

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from dngd.optimize.number import Number, at_step, check_number
+from dngd import check
+from dngd.optimize.schedule import Schedule, at_step, check_schedule
 
 LossAt = Callable[[Float[Array, ""]], Float[Array, ""]]
 
@@ -43,7 +44,7 @@ class GridSearch(LineSearch):
     points: int = eqx.field(static=True, default=31)
 
     def __check_init__(self):
-        _check_points(self.points)
+        check.count("points", self.points, hint="it is the number of step lengths to try")
 
     def search(self, loss_at, loss, step):
         lengths = 0.5 ** jnp.arange(self.points, dtype=loss.dtype)
@@ -63,7 +64,7 @@ class BacktrackingSearch(LineSearch):
     points: int = eqx.field(static=True, default=31)
 
     def __check_init__(self):
-        _check_points(self.points)
+        check.count("points", self.points, hint="it is the number of step lengths to try")
 
     def search(self, loss_at, loss, step):
         def unfinished(carry):
@@ -86,10 +87,10 @@ class BacktrackingSearch(LineSearch):
 class FixedStep(LineSearch):
     """No search: always this length (a number or a schedule), whatever it does to a finite loss."""
 
-    length: Number = eqx.field(static=True, default=1.0)
+    length: Schedule = eqx.field(static=True, default=1.0)
 
     def __check_init__(self):
-        check_number("length", self.length, 0.0, open_low=True)
+        check_schedule("length", self.length, 0.0, open_low=True)
 
     def search(self, loss_at, loss, step):
         length = at_step(self.length, step, loss.dtype)
@@ -111,17 +112,12 @@ class Shortened(LineSearch):
         if not isinstance(self.of, LineSearch):
             raise TypeError(f"of={self.of!r} is not a line search; pass BacktrackingSearch() or another one")
         if not eqx.is_array(self.share):
-            check_number("share", self.share, 0.0, 1.0, open_low=True, schedule=False)
+            check.number("share", self.share, 0.0, 1.0, open_low=True)
 
     def search(self, loss_at, loss, step):
         share = jnp.asarray(self.share, loss.dtype)
         choice = self.of.search(lambda length: loss_at(share * length), loss, step)
         return Choice(share * choice.length, choice.loss, choice.evaluations)
-
-
-def _check_points(points: int) -> None:
-    if isinstance(points, bool) or not isinstance(points, int) or points < 1:
-        raise ValueError(f"points={points!r} must be a positive integer: the number of step lengths to try")
 
 
 def _finite_or_infinite(loss):

@@ -11,7 +11,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
-from dngd.optimize.number import Number, at_step, check_number
+from dngd import check
+from dngd.optimize.schedule import Schedule, at_step, check_schedule
 
 # From trials on four problems (docs/method.md).
 DELAY = 3.0
@@ -37,12 +38,10 @@ class Momentum(eqx.Module):
 class ConstantMomentum(Momentum):
     """`μ = level` in [0, 1), a number or a schedule; zero switches it off."""
 
-    level: Number = eqx.field(static=True)
+    level: Schedule = eqx.field(static=True)
 
     def __check_init__(self):
-        check_number("momentum", self.level, 0.0)
-        if not callable(self.level) and self.level >= 1:
-            raise ValueError(f"momentum={self.level!r} must be below 1, or the velocity never forgets")
+        check_schedule("momentum", self.level, 0.0, 1.0, open_high=True)
 
     @property
     def is_none(self) -> bool:
@@ -76,9 +75,7 @@ class RisingMomentum(Momentum):
     limit: float = eqx.field(static=True, default=0.98)
 
     def __check_init__(self):
-        check_number("limit", self.limit, 0.0, open_low=True, schedule=False)
-        if self.limit >= 1:
-            raise ValueError(f"limit={self.limit!r} must be below 1, or the velocity never forgets")
+        check.number("limit", self.limit, 0.0, 1.0, open_low=True, open_high=True)
 
     def init(self, dtype):
         # count of good steps, mean of log loss, its lowest value since the last start

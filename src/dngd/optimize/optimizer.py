@@ -9,22 +9,22 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
-from dngd.linear_solve.plan import SOLVERS, plan_step
-from dngd.linear_solve.solver import Solver
-from dngd.linearize.check import as_arrays, check_inputs, with_array_weights
-from dngd.linearize.jacobian import Jacobian
-from dngd.linearize.linearize import TILE_BYTES, check_bytes, linearization
-from dngd.linearize.pytree import norm, select
-from dngd.linearize.residual import residual_vector, term_losses
+from dngd.jacobian.inputs import as_arrays, check_inputs, with_array_weights
+from dngd.jacobian.jacobian import Jacobian
+from dngd.jacobian.linearize import TILE_BYTES, check_bytes, linearization
+from dngd.jacobian.residual import residual_vector, term_losses
 from dngd.optimize.checked import check_once
 from dngd.optimize.compiled import compiled
 from dngd.optimize.damping import ConstantDamping, Damping, GainRatioDamping
 from dngd.optimize.direction import acceleration, velocity
 from dngd.optimize.line_search import BacktrackingSearch, Choice, LineSearch
 from dngd.optimize.momentum import ConstantMomentum, Momentum
-from dngd.optimize.number import Number
 from dngd.optimize.outcome import Outcome
-from dngd.problem.term import Term
+from dngd.optimize.schedule import Schedule
+from dngd.pytree import norm, select
+from dngd.solver.plan import SOLVERS, plan_step
+from dngd.solver.solver import Solver
+from dngd.term import Term
 
 
 class State(eqx.Module):
@@ -57,13 +57,13 @@ class Info(eqx.Module):
     solver_rank: Int[Array, ""] = eqx.field(default_factory=lambda: jnp.asarray(0))  # zero for a direct solver
 
 
-def _as_damping(rule: Damping | Number) -> Damping:
+def _as_damping(rule: Damping | Schedule) -> Damping:
     if isinstance(rule, type):
         raise TypeError(f"damping={rule.__name__} is a class; make an instance, such as {rule.__name__}()")
     return rule if isinstance(rule, Damping) else ConstantDamping(rule)
 
 
-def _as_momentum(rule: Momentum | Number) -> Momentum:
+def _as_momentum(rule: Momentum | Schedule) -> Momentum:
     if isinstance(rule, type):
         raise TypeError(f"momentum={rule.__name__} is a class; make an instance, such as {rule.__name__}()")
     return rule if isinstance(rule, Momentum) else ConstantMomentum(rule)
@@ -75,7 +75,7 @@ class DualNaturalGradient(eqx.Module):
     **Arguments:**
 
     - `solver`: `"auto"` (the planner's choice, see `dngd.plan`), `"dense"`, `"primal"`, `"pcg"`, or a solver
-      with settings such as `dngd.PCG(rank=500)`.
+      with settings such as `dngd.solver.PCG(rank=500)`.
     - `geodesic`: whether to add the geodesic acceleration `½a` where `2‖a‖/‖v‖ ≤ ½`.
     - `damping`: a rule from `dngd.damping`, a number, or a schedule `step -> λ`.
     - `momentum`: a rule from `dngd.momentum`, `μ` in [0, 1), or a schedule `step -> μ`; zero switches it off.
@@ -149,7 +149,7 @@ class DualNaturalGradient(eqx.Module):
         Inputs are checked whenever they have a structure or shape not seen before.
         """
         if not isinstance(state, State):
-            raise TypeError(f"state={state!r} is not a dngd.State; make it with optimizer.init(params)")
+            raise TypeError(f"state={state!r} is not a dngd.optimize.State; make it with optimizer.init(params)")
         if (state.momentum is not None) != self._has_momentum:
             raise ValueError(
                 f"state was made by an optimizer {'without' if self._has_momentum else 'with'} momentum, but this one "

@@ -1,9 +1,8 @@
-"""Problems: domains, conditions, references, and the catalogue."""
+"""Problems: domains, conditions, references."""
 
 from dngd.problem.accuracy import Errors, Reference
 from dngd.problem.boundary import Dirichlet, Initial, Neumann, Periodic, Robin
-from dngd.problem.catalogue import CATALOGUE, load_problem
-from dngd.problem.condition import Condition, Operator
+from dngd.problem.condition import Condition, Equation
 from dngd.problem.data import Data
 from dngd.problem.domain import Ball, Box
 from dngd.problem.model import Model
@@ -12,10 +11,8 @@ from dngd.problem.problem import Problem
 from dngd.problem.region import Curve, PointSet
 from dngd.problem.sampling import Adaptive, Sampling
 from dngd.problem.stage import Stage
-from dngd.problem.term import Term
 
 __all__ = [
-    "CATALOGUE",
     "Adaptive",
     "Ball",
     "Box",
@@ -23,11 +20,11 @@ __all__ = [
     "Curve",
     "Data",
     "Dirichlet",
+    "Equation",
     "Errors",
     "Initial",
     "Model",
     "Neumann",
-    "Operator",
     "Periodic",
     "PointSet",
     "Preset",
@@ -36,6 +33,4 @@ __all__ = [
     "Robin",
     "Sampling",
     "Stage",
-    "Term",
-    "load_problem",
 ]

@@ -5,8 +5,8 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 
+from dngd.check import unknown
 from dngd.derivative import directional, partial
-from dngd.derivative.names import unknown
 from dngd.problem.condition import Condition, region_of
 from dngd.problem.prescribed import Prescribed, Value, take
 from dngd.problem.region import Region

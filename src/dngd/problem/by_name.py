@@ -6,7 +6,8 @@ from typing import Any
 
 from jaxtyping import Array, Float
 
-from dngd.derivative.names import Coordinates, unknown
+from dngd.check import unknown
+from dngd.derivative.names import Coordinates
 
 
 def check_arguments(function: Callable, known: Iterable[str], what: str) -> None:

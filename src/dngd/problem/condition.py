@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray, PyTree
 
-from dngd.derivative import Equation
-from dngd.derivative.names import unknown
+from dngd.check import unknown
+from dngd.derivative import FieldFunction
 from dngd.problem.domain import Domain
 from dngd.problem.model import Model
 from dngd.problem.region import Region
@@ -80,13 +80,13 @@ def region_of(domain: Domain, on: Region | Iterable[str] | str | None) -> Region
     return domain.boundary((on,) if isinstance(on, str) else on)
 
 
-class Operator(Condition):
+class Equation(Condition):
     """The equation, in the domain or on a part of its boundary.
 
     **Arguments:**
 
     - `equation`: a function of fields, coordinates, constants and coefficients, by name; returns the residual
-      or a tuple of residuals. See `dngd.Equation`.
+      or a tuple of residuals. See `dngd.FieldFunction`.
     - `points`: how many a step uses.
     - `on`: faces by name, or a region; the whole domain if not given.
     """
@@ -103,7 +103,7 @@ class Operator(Condition):
     def residual(self, setting):
         coordinates = setting.domain.coordinates
         named = dict(setting.constants) | dict(setting.coefficients)
-        equation = Equation(
+        equation = FieldFunction(
             self.equation,
             {name: len(positions) for name, positions in coordinates.groups},
             setting.fields,
@@ -113,7 +113,7 @@ class Operator(Condition):
 
 
 class _EquationResidual(eqx.Module):
-    equation: Equation
+    equation: FieldFunction
     constants: dict[str, Array]
 
     def __call__(self, model, point):

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from dngd.derivative.names import sized, unknown
+from dngd.check import unknown
+from dngd.derivative.names import sized
 from dngd.network import MLP
 from dngd.problem.accuracy import Errors, Evaluator, Reference, predict
 from dngd.problem.condition import Condition, Setting
@@ -18,7 +19,7 @@ from dngd.problem.domain import Domain
 from dngd.problem.model import Model
 from dngd.problem.preset import Preset
 from dngd.problem.stage import Stage
-from dngd.problem.term import Term
+from dngd.term import Term
 
 DEFAULT_HIDDEN = (50, 50, 50, 50)
 """Layers of the network of a problem that does not bring one."""
@@ -31,7 +32,7 @@ class Problem:
     **Arguments:**
 
     - `domain`: `dngd.Box`, `dngd.Ball`, or `Box(…).where(…)`.
-    - `conditions`: by name: the equation (`dngd.Operator`), boundary and initial conditions, data.
+    - `conditions`: by name: the equation (`dngd.Equation`), boundary and initial conditions, data.
     - `fields`: names of the unknown functions, or a mapping from names to sizes for vector fields.
     - `network`: `key -> network`, a callable of one point; an MLP with four hidden layers of 50 if not given.
     - `constants`: numbers that conditions may take by name, and that stages may change.
@@ -46,7 +47,7 @@ class Problem:
     problem = dngd.Problem(
         domain=dngd.Box(t=(0, 1), x=(0, 1)),
         conditions={
-            "heat": dngd.Operator(lambda u: u.t - 0.1 * u.xx),
+            "heat": dngd.Equation(lambda u: u.t - 0.1 * u.xx),
             "ends": dngd.Dirichlet(0.0),
             "start": dngd.Initial(lambda x: jnp.sin(jnp.pi * x)),
         },
@@ -214,7 +215,7 @@ def _check_condition(name: str, condition: Condition) -> None:
         raise TypeError(f"the condition name {name!r} must be a non-empty string")
     if not isinstance(condition, Condition):
         raise TypeError(
-            f"condition {name!r} is {condition!r}; pass dngd.Operator, Dirichlet, Neumann, Robin, Periodic, Initial "
+            f"condition {name!r} is {condition!r}; pass dngd.Equation, Dirichlet, Neumann, Robin, Periodic, Initial "
             "or Data"
         )
     count = condition.points

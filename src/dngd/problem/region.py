@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from dngd.derivative.names import Coordinates, unknown
+from dngd.check import unknown
+from dngd.derivative.names import Coordinates
 from dngd.problem.by_name import call_by_name
 
 
@@ -172,7 +173,7 @@ class Curve(Region):
 class PointSet(Region):
     """Given points: collocation points of one's own, a mesh, a cloud. A step draws from them without replacement.
 
-    **Example:** `dngd.Operator(equation, points=500, on=dngd.PointSet(nodes))`
+    **Example:** `dngd.Equation(equation, points=500, on=dngd.PointSet(nodes))`
     """
 
     points: Float[np.ndarray, "M d"]

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from dngd.derivative.names import unknown
+from dngd.check import unknown
 from dngd.problem.region import PointSet, Region
 
 Method = Literal["uniform", "latin_hypercube", "sobol"]

@@ -12,9 +12,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from dngd.linearize.linearize import TILE_BYTES, linearization
-from dngd.linearize.residual import term_rows
-from dngd.problem.term import Term
+from dngd.jacobian.linearize import TILE_BYTES, linearization
+from dngd.jacobian.residual import term_rows
+from dngd.term import Term
 
 MEMORY = 0.9
 

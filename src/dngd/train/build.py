@@ -4,12 +4,12 @@ from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import PyTree
 
-from dngd.linear_solve import PCG
-from dngd.optimize import LBFGS, SGD, SOAP, Adam
+from dngd.optimize.baseline import LBFGS, SGD, SOAP, Adam
 from dngd.optimize.damping import ConstantDamping, Damping, DecayDamping, GainRatioDamping, LossDamping
 from dngd.optimize.line_search import BacktrackingSearch, FixedStep, GridSearch, LineSearch
 from dngd.optimize.momentum import RisingMomentum
 from dngd.optimize.optimizer import DualNaturalGradient, Info
+from dngd.solver import PCG
 from dngd.train.config import Config
 
 

@@ -12,7 +12,7 @@ import equinox as eqx
 import numpy as np
 
 from dngd.problem.model import Model
-from dngd.problem.term import Term
+from dngd.term import Term
 from dngd.train.sampler import residual_sizes
 
 FEW = 0.01

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from dngd.derivative.names import unknown
+from dngd.check import unknown
 from dngd.problem.preset import Preset
 from dngd.problem.problem import Problem
 from dngd.train.method import check_method, keeps_its_points

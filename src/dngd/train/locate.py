@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from dngd.problem.catalogue import load_problem
+from dngd import catalogue
 from dngd.problem.problem import Problem
 
 
@@ -21,7 +21,7 @@ def find_problem(name: str) -> Problem:
     if not colon:
         if name.endswith(".py"):
             raise ValueError(f"problem {name!r}: say which object of the file it is, such as {name}:problem")
-        return load_problem(name)
+        return catalogue.load(name)
     file = Path(path)
     if not file.is_file():
         raise ValueError(f"problem {name!r}: there is no file {path}")

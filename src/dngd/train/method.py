@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dngd.derivative.names import unknown
+from dngd.check import unknown
 
 SOLVERS = ("auto", "dense", "primal", "pcg")
 BASELINES = ("adam", "sgd", "lbfgs", "soap")

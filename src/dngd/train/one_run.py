@@ -3,10 +3,10 @@
 import json
 import sys
 
-from dngd.memory import keep_freed_memory
 from dngd.train.config import Config
 from dngd.train.directory import RunDirectory
 from dngd.train.locate import find_problem
+from dngd.train.memory import keep_freed_memory
 from dngd.train.signals import end_with_parent
 from dngd.train.trainer import train
 

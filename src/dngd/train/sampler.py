@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from dngd.problem.problem import Problem
-from dngd.problem.term import Term
+from dngd.term import Term
 
 PART = 4096
 """Points whose residuals are computed together."""

@@ -15,11 +15,11 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from dngd.linearize.pytree import select
 from dngd.optimize.damping import Damping, GainRatioDamping
 from dngd.optimize.line_search import Shortened
 from dngd.optimize.momentum import Momentum, RisingMomentum
 from dngd.optimize.optimizer import DualNaturalGradient
+from dngd.pytree import select
 
 FIRST, LAST = 0.5, 0.01
 """Shares of a step as settling begins, and as it ends."""

@@ -3,7 +3,7 @@
 import jax
 from jaxtyping import PRNGKeyArray
 
-from dngd.linearize.check import as_arrays
+from dngd.jacobian.inputs import as_arrays
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 

@@ -16,13 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from dngd.linear_solve.plan import plan
-from dngd.linearize.residual import residual_vector, term_losses
+from dngd.jacobian.residual import residual_vector, term_losses
 from dngd.optimize.optimizer import DualNaturalGradient
 from dngd.optimize.outcome import Outcome
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
-from dngd.problem.term import Term
+from dngd.solver.plan import plan
+from dngd.term import Term
 from dngd.train.balance import balanced
 from dngd.train.build import Optimizer, check_method_fits, make_optimizer
 from dngd.train.concentration import where_it_is_wrong

@@ -1,0 +1,115 @@
+"""Many measurements, each in a process of its own and stored at once: an interruption loses nothing that was finished.
+
+A cell that would need too much time or memory, or whose process dies, is a row that says so.
+"""
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from dngd.train.directory import RunDirectoryError, atomic_write, explain
+from dngd.train.environment import environment
+from dngd.train.progress import Progress
+from reproduce.step_cost import Cell, Limits, make_row
+
+Row = Mapping[str, Any]
+Measure = Callable[[Cell, Limits, Path], dict[str, Any]]
+
+
+def check_limits(seconds: float, memory: float | None) -> None:
+    """Refuse bounds that nothing could keep."""
+    if not 0 < seconds < math.inf:
+        raise ValueError(f"cell_seconds={seconds!r} must be a positive number: the time one cell may take, such as 300")
+    if memory is not None and not 0 < memory < math.inf:
+        raise ValueError(f"memory={memory!r} must be a positive number of GiB; leave it out for half of the machine's")
+
+
+def run_cells(
+    cells: Sequence[Cell], limits: Limits, out: Path, progress: Progress, measure: Measure | None = None
+) -> list[Row]:
+    """Measure what is not measured yet; one row for each cell, in order."""
+    directory = out / "cells"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunDirectoryError(explain(error, directory)) from error
+    rows = []
+    for number, cell in enumerate(cells, 1):
+        path = directory / f"{cell.name}.json"
+        row = _stored(path)
+        if row is None or not _is_done(row, cell, limits):
+            row = (measure or measure_apart)(cell, limits, path)
+            atomic_write(path, json.dumps(row).encode())
+            progress.note(f"{number}/{len(cells)}  {describe(row)}")
+        rows.append(row)
+    return rows
+
+
+def measure_apart(cell: Cell, limits: Limits, path: Path) -> dict[str, Any]:
+    """In a process of its own, which is stopped when its time is over."""
+    path.unlink(missing_ok=True)
+    arguments = [str(path), json.dumps(asdict(cell)), json.dumps(asdict(limits))]
+    command = [sys.executable, "-m", "reproduce.step_cost", *arguments]
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=limits.seconds)
+    except subprocess.TimeoutExpired:
+        return make_row(cell, limits, "over time", message=f"took more than the {limits.seconds:g} s allowed")
+    row = _stored(path)
+    if row is not None:
+        return row
+    said = ended.stderr.strip().splitlines()[-1:] or [f"the process ended with {ended.returncode}"]
+    return make_row(cell, limits, "failed", message=said[0][-300:])
+
+
+def describe(row: Row) -> str:
+    """One line for a person."""
+    size = f"m = {row['residuals']:,}, n = {row['parameters']:,}, {row['cell']['solver']}"
+    if row["median"] is None:
+        return f"{size}: {row['status']} ({row['message']})"
+    return f"{size}: {row['median']:.4g} s a step, {row['bytes'] / 2**20:,.0f} MiB"
+
+
+def claim(out: Path, study: str) -> dict[str, Any]:
+    """The machine of this study's directory; a directory of another study or machine is refused."""
+    machine = environment()
+    described = {"study": study, "processor": machine["processor"], "cores": machine["cores"]}
+    path = out / "study.json"
+    stored = _stored(path)
+    if stored is None:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            atomic_write(path, json.dumps(described).encode())
+        except OSError as error:
+            raise RunDirectoryError(explain(error, path)) from error
+    elif stored != described:
+        theirs, ours = (", ".join(f"{key} = {value}" for key, value in one.items()) for one in (stored, described))
+        raise RunDirectoryError(f"{out} holds {theirs}, which is not {ours}; choose another --out")
+    return machine
+
+
+def machine_line(machine: Mapping[str, Any], rows: Sequence[Row]) -> str:
+    """Where and when."""
+    dates = sorted({row["date"] for row in rows})
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}" if dates else "not yet"
+    return f"{machine['processor']}, {machine['cores']} cores, JAX {machine['jax']}, float64; {when}"
+
+
+def _stored(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text())
+    except (FileNotFoundError, ValueError):  # a file that is no JSON was not written by us
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _is_done(row: Row, cell: Cell, limits: Limits) -> bool:
+    """Measured, or known to need more than it may have now; what failed is tried again."""
+    if row.get("cell") != json.loads(json.dumps(asdict(cell))):
+        return False
+    over = {"over time": row["limits"]["seconds"] >= limits.seconds, "over memory": row.get("bytes", 0) > limits.bytes}
+    return row["status"] == "measured" or over.get(row["status"], False)

@@ -1,0 +1,77 @@
+"""How bad settings are refused: the value, the reason and the remedy, in one style for the whole library."""
+
+import difflib
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+
+def number(
+    name: str,
+    value: Any,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+    hint: str = "",
+) -> None:
+    """Refuse anything but a finite real number between `low` and `high`; `hint` ends the message.
+
+    **Example:** `number("momentum", 1.5, 0, 1, open_high=True)` raises "momentum=1.5 must be at least 0 and below 1".
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name}={value!r} is not a number{_and(hint)}")
+    inside = (low < value if open_low else low <= value) and (value < high if open_high else value <= high)
+    if inside and math.isfinite(value):
+        return
+    bounds = []
+    if math.isfinite(low):
+        bounds.append(f"{'greater than' if open_low else 'at least'} {low:g}")
+    bounds.append(f"{'below' if open_high else 'at most'} {high:g}" if math.isfinite(high) else "finite")
+    raise ValueError(f"{name}={value!r} must be {' and '.join(bounds)}{_and(hint)}")
+
+
+def positive(name: str, value: Any, hint: str = "") -> None:
+    """Refuse anything but a finite number above zero."""
+    number(name, value, 0.0, open_low=True, hint=hint)
+
+
+def count(name: str, value: Any, least: int = 1, hint: str = "") -> None:
+    """Refuse anything but a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        wanted = "a positive whole number" if least == 1 else f"a whole number of at least {least}"
+        raise ValueError(f"{name}={value!r} must be {wanted}{_and(hint)}")
+
+
+def boolean(name: str, value: Any) -> None:
+    """Refuse anything but True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}={value!r} must be True or False")
+
+
+def choice(name: str, value: Any, choices: Iterable[str], hint: str = "") -> None:
+    """Refuse anything but one of the choices, and suggest the nearest one."""
+    choices = list(choices)
+    if isinstance(value, str) and value in choices:
+        return
+    close = _closest(value, choices) if isinstance(value, str) else ""
+    remedy = f"did you mean {close!r}?" if close else f"choose one of {', '.join(choices)}"
+    raise ValueError(f"{name}={value!r} is unknown; {remedy}{_and(hint)}")
+
+
+def unknown(what: str, name: str, known: Iterable[str], also: Iterable[str] = ()) -> str:
+    """The message for a name that does not exist: which ones do, and which one was probably meant."""
+    known = list(known)
+    close = _closest(name, [*known, *also])
+    suggestion = f"; did you mean {close!r}?" if close else ""
+    return f"unknown {what} {name!r}: there {'is' if len(known) == 1 else 'are'} {', '.join(known)}{suggestion}"
+
+
+def _closest(name: str, known: list[str]) -> str:
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.5)), "")
+
+
+def _and(hint: str) -> str:
+    return f"; {hint}" if hint else ""

@@ -1,0 +1,108 @@
+r"""Limited-memory BFGS with a strong-Wolfe line search.
+
+**Reference:** J. Nocedal, S. J. Wright, *Numerical Optimization*, 2006, Algorithms 7.4, 3.5 and 3.6.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jax.flatten_util import ravel_pytree
+
+from dngd import check
+from dngd.optimize.baseline.baseline import Baseline, Known, Move
+from dngd.optimize.outcome import Outcome
+from dngd.solver.plan import default_memory
+
+LONGEST_HISTORY = 300
+"""Pairs of curvature, where there is memory for them."""
+
+
+class LBFGS(Baseline):
+    r"""Limited-memory BFGS with a strong-Wolfe (zoom) line search.
+
+    `tolerance`: on the norm of the gradient. Meant for a batch that stays; if it changes, curvature pairs are
+    still taken from one batch each, and the history starts anew where the direction does not descend.
+    The history holds `2 · history` copies of the parameters; without a number it is as long as an eighth of the
+    machine's memory allows, at most 300.
+    """
+
+    history: int | None = eqx.field(static=True, default=None)
+    tolerance: float = eqx.field(static=True, default=1e-6)
+    linesearch_steps: int = eqx.field(static=True, default=20)
+
+    name = "lbfgs"
+
+    def __check_init__(self):
+        if self.history is not None:
+            check.count("history", self.history, hint="curvature pairs to remember")
+        check.count("linesearch_steps", self.linesearch_steps, hint="step lengths to try")
+        check.number("tolerance", self.tolerance, 0.0)
+
+    @property
+    def smallest_gradient(self):
+        return self.tolerance
+
+    def start(self, parameters):
+        flat = ravel_pytree(parameters)[0]  # one array instead of many: the two loops over the history are short steps
+        nothing = jax.tree.map(jnp.zeros_like, parameters)
+        known = Known(jnp.zeros((), jnp.uint32), jnp.full((), jnp.inf, flat.dtype), nothing)
+        return optax.scale_by_lbfgs(self.pairs(parameters)).init(flat), known
+
+    def pairs(self, parameters) -> int:
+        """Of curvature that are remembered."""
+        pair = 2 * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(parameters))
+        allowed = default_memory()  # half of the machine's
+        if self.history is None:
+            return min(LONGEST_HISTORY, max(1, allowed // 4 // pair))
+        if self.history * pair > allowed:
+            raise ValueError(
+                f"history={self.history} takes {self.history * pair / 2**30:.0f} GiB with these parameters, more than "
+                f"half of the machine's memory; lower it to {max(1, allowed // pair)} or less"
+            )
+        return self.history
+
+    def move(self, memory, here):
+        parameters, unravel = ravel_pytree(here.parameters)
+        gradient, end = ravel_pytree(here.gradient)[0], ravel_pytree(here.known.gradient)[0]
+        # optax forms y = (gradient now) − (gradient then). With another batch now, that difference is no curvature;
+        # the last search knows the gradient at these parameters on the batch of then.
+        then = jnp.where(gradient == end, memory.updates, gradient - (end - memory.updates))
+        direction, memory = optax.scale_by_lbfgs(self.pairs(here.parameters)).update(
+            gradient, memory._replace(updates=then), parameters
+        )
+        descends = jnp.vdot(gradient, direction) > 0  # False for NaN
+        # A search that ended before Wolfe's second condition can leave a pair of negative curvature.
+        memory = memory._replace(weights_memory=jnp.maximum(memory.weights_memory, 0.0))
+        memory = _forget(memory, ~descends, count=1)
+        steepest = gradient * jnp.minimum(1.0, 1.0 / jnp.linalg.norm(gradient))
+        search = optax.scale_by_zoom_linesearch(
+            self.linesearch_steps, approx_dec_rtol=None, initial_guess_strategy="one"
+        )
+        update, found = search.update(
+            -jnp.where(descends, direction, steepest).astype(parameters.dtype),
+            search.init(parameters),
+            parameters,
+            value=here.loss,
+            grad=gradient,
+            value_fn=lambda flat: here.loss_at(unravel(flat)),
+        )
+        accepted = found.value < here.loss  # False for NaN
+        return Move(
+            update=unravel(update),
+            # From a forgotten history the next step tries steepest descent; otherwise it would repeat this one.
+            memory=_forget(memory, ~accepted, count=0),
+            length=found.learning_rate,
+            after=found.value,
+            gradient_after=unravel(found.grad),
+            evaluations=found.info.num_linesearch_steps,
+            outcome=jnp.where(accepted, Outcome.ACCEPTED, Outcome.LINE_SEARCH_REJECTED),
+        )
+
+
+def _forget(memory, when, count: int):
+    """An empty history: pairs of weight zero have no effect."""
+    return memory._replace(
+        count=jnp.where(when, count, memory.count).astype(memory.count.dtype),
+        weights_memory=jnp.where(when, 0.0, memory.weights_memory).astype(memory.weights_memory.dtype),
+    )

@@ -1,0 +1,1 @@
+"""A residual's program as data: trace it, flatten it, find where parameters enter."""

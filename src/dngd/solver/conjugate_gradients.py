@@ -1,0 +1,70 @@
+"""Preconditioned conjugate gradients, one application of the operator an iteration (paper, PCGStep).
+
+The direction is updated by the flexible (Polak-Ribière) formula, which forgives a preconditioner that rounding
+makes slightly nonlinear, such as one held in single precision, for one more inner product.
+
+**Reference:** G. H. Golub, Q. Ye, *Inexact preconditioned conjugate gradient method with inner-outer iteration*, 1999.
+"""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+LinearMap = Callable[[Float[Array, " m"]], Float[Array, " m"]]
+
+
+class Iterate(eqx.Module):
+    """Where conjugate gradients stopped."""
+
+    solution: Float[Array, " m"]
+    iterations: Int[Array, ""]
+    reached: Bool[Array, ""]  # by the recursion's residual, which drifts from the true one
+
+
+def conjugate_gradients(
+    operator: LinearMap,
+    preconditioner: LinearMap,
+    b: Float[Array, " m"],
+    start: Float[Array, " m"] | None,
+    target: Float[Array, ""],
+    limit: Int[Array, ""],
+) -> Iterate:
+    """Solve until the residual's norm is at most `target`, `limit` iterations, or breakdown.
+
+    Breakdown (a direction without positive curvature, a preconditioner that is not positive definite, NaN) ends
+    the iteration with what there is.
+    """
+
+    def unfinished(carry):
+        _, residual, _, energy, iteration = carry
+        return (iteration < limit) & (jnp.linalg.norm(residual) > target) & (energy > 0)
+
+    def iterate(carry):
+        solution, residual, direction, energy, iteration = carry
+        image = operator(direction)
+        curvature = direction @ image
+        sound = curvature > 0  # False for NaN
+        length = jnp.where(sound, energy / jnp.where(sound, curvature, 1.0), 0.0)
+        following = residual - length * image
+        better = preconditioner(following)
+        direction_next = better + ((following - residual) @ better) / energy * direction
+        energy = jnp.where(sound, following @ better, -1.0)
+        return solution + length * direction, following, direction_next, energy, iteration + 1
+
+    solution = jnp.zeros_like(b) if start is None else start
+    residual = b if start is None else b - operator(start)
+    better = preconditioner(residual)
+    carry = (solution, residual, better, residual @ better, jnp.asarray(0))
+    solution, residual, _, _, iterations = lax.while_loop(unfinished, iterate, carry)
+    return Iterate(solution, iterations, jnp.linalg.norm(residual) <= target)
+
+
+def scaled_start(operator: LinearMap, guess: Float[Array, " m"], b: Float[Array, " m"]) -> Float[Array, " m"]:
+    """The multiple of a guess that leaves the least residual: never worse than starting from zero."""
+    image = operator(guess)
+    size = image @ image
+    useful = (size > 0) & jnp.isfinite(size)
+    return jnp.where(useful, (b @ image) / jnp.where(useful, size, 1.0) * guess, 0.0)
