@@ -1,10 +1,14 @@
 """Slow and readable: what every fast path must agree with."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+
+from dngd.jacobian.cost import possible_forms
 
 # Sums of up to a few thousand products of order one: rounding stays three digits below this.
 TOLERANCE = 1e-12
@@ -60,3 +64,14 @@ def check_products(J, matrix, tolerance=TOLERANCE):
     np.testing.assert_array_equal(gramian, gramian.T)
     assert relative(gramian, matrix.T @ matrix) < tolerance
     assert relative(J.dense(), matrix) < tolerance
+
+
+def in_form(J, choose):
+    """The same Jacobian with other terms' rows written out: `choose` one of the forms, from no term to all."""
+    forms = [possible_forms(J.held(position)) for position in range(len(J.factored_leaves))]
+    return dataclasses.replace(J, written=tuple(choose(those, key=len) for those in forms))
+
+
+def second(forms, key):
+    """Of the forms the one in which the rows of a single term are written out."""
+    return sorted(forms, key=key)[min(1, len(forms) - 1)]

@@ -12,7 +12,7 @@ SOURCE = Path(dngd.__file__).parent
 ORDER = [
     "term",  # a module, like those without a folder below
     "check",
-    "pytree",
+    "space",
     "program",
     "derivative",
     "jacobian",

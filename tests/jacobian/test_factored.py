@@ -1,6 +1,5 @@
 """Factored Jacobian against the explicit one, over random networks, derivatives, terms."""
 
-import dataclasses
 import os
 
 import cases
@@ -37,14 +36,14 @@ some_settings = st.fixed_dictionaries(
 @given(
     settings=some_settings,
     tile_bytes=st.sampled_from([300, 5_000, 2**24]),
-    form=st.sampled_from(["products", "rows", "mixed"]),
+    form=st.sampled_from([min, max, oracles.second]),
 )
 def test_products_equal_explicit_jacobian(derivative, settings, tile_bytes, form):
     problem = cases.problem(derivative=derivative, **settings)
     r, J = dngd.linearize(*problem, tile_bytes=tile_bytes)
     matrix = oracles.jacobian(*problem)
     assert oracles.relative(r, oracles.residual(*problem)) < TOLERANCE
-    oracles.check_products(dataclasses.replace(J, leaf_form=form), matrix)
+    oracles.check_products(oracles.in_form(J, form), matrix)
 
 
 @pytest.mark.parametrize("form", ["factored", "explicit", "matrix_free"])
@@ -66,8 +65,8 @@ def test_rows_of_some_terms_and_products_of_others_make_the_same_kernel():
     counts = zip(terms, keys, (5, 30, 4), strict=True)
     batch = {term.name: jax.random.normal(key, (count, 4)) for term, key, count in counts}
     _, J = dngd.linearize(terms, network, batch, tile_bytes=2_000)
-    J = dataclasses.replace(J, leaf_form="mixed")
-    assert (1,) in [J._written(position) for position in range(len(J._factored))]
+    J = oracles.in_form(J, oracles.second)
+    assert (1,) in J.written
     oracles.check_products(J, oracles.jacobian(terms, network, batch))
 
 
@@ -224,10 +223,8 @@ def test_products_in_any_guise_are_factored(use):
     term = dngd.Term("only", lambda params, x: use(params["W"], x))
     _, J = dngd.linearize((term,), {"W": W}, {"only": points})
     assert J.layouts[0] is not None
-    for form in ("products", "rows"):
-        oracles.check_products(
-            dataclasses.replace(J, leaf_form=form), oracles.jacobian((term,), {"W": W}, {"only": points})
-        )
+    for form in (min, max):
+        oracles.check_products(oracles.in_form(J, form), oracles.jacobian((term,), {"W": W}, {"only": points}))
 
 
 def test_higher_rank_and_vector_parameters():
@@ -309,3 +306,33 @@ def test_a_residual_may_print():
 def test_indices_count_from_the_end_too():
     _, J = dngd.linearize(*cases.small_problem(width=40, outputs=1))
     np.testing.assert_allclose(J.columns(jnp.asarray([-1, 0])), J.gram()[:, jnp.asarray([-1, 0])], rtol=1e-12)
+
+
+def test_explain_says_how_each_leaf_is_kept_and_why():
+    _, J = dngd.linearize(*cases.small_problem())
+    lines = J.explain().splitlines()
+    assert len(lines) == len(J.layouts)
+    assert "params['coefficient'] []: plain, used by mul, not in a matrix product" in lines
+    assert any("layers[1].weight [12, 12]: factored, 4 products a point" in line for line in lines)
+
+
+def test_a_convolution_goes_the_plain_way_and_says_so():
+    def residual(params, x):
+        return jnp.convolve(params["kernel"], x)
+
+    params, batch = {"kernel": jnp.arange(3.0)}, {"only": jnp.ones((4, 5))}
+    _, J = dngd.linearize((dngd.Term("only", residual),), params, batch)
+    assert "plain, used by" in J.explain()
+
+
+@pytest.mark.parametrize("form", ["factored", "explicit"])
+def test_each_residual_is_traced_once(form):
+    terms, params, batch = cases.small_problem()
+    traces = []
+
+    def counted(params, x):
+        traces.append(1)
+        return terms[0].residual(params, x)
+
+    dngd.linearize((dngd.Term("interior", counted), terms[1]), params, batch, form=form)
+    assert len(traces) == 1

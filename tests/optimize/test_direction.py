@@ -10,7 +10,8 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import dngd
-from dngd.optimize.direction import acceleration, second_derivative, velocity
+from dngd.jacobian.residuals import Residuals
+from dngd.optimize.direction import acceleration, velocity
 from dngd.solver import PCG, SOLVERS
 
 DAMPING = 1e-2
@@ -53,8 +54,10 @@ def test_acceleration_equals_its_primal_formula(setting, solver):
     (terms, params, batch), _r, J, matrix = setting
     # a small velocity, so that the ratio test lets the acceleration through
     v = J.space.unravel(1e-3 * jnp.cos(jnp.arange(matrix.shape[1]) + 1.0))
-    a, ratio = acceleration(TIGHT[solver].factor(J, jnp.asarray(DAMPING), KEY), terms, params, batch, v)
-    curvature = np.asarray(second_derivative(terms, params, batch, v))
+    a, ratio = acceleration(
+        TIGHT[solver].factor(J, jnp.asarray(DAMPING), KEY), Residuals.trace(terms, params, batch), params, v
+    )
+    curvature = np.asarray(Residuals.trace(terms, params, batch).second(params, v))
     gramian = matrix.T @ matrix + DAMPING * np.eye(matrix.shape[1])
     expected = -np.linalg.solve(gramian, matrix.T @ curvature)
     flat = np.asarray(J.space.ravel(a))
@@ -65,7 +68,9 @@ def test_acceleration_equals_its_primal_formula(setting, solver):
 def test_acceleration_is_dropped_where_the_ratio_is_large(setting):
     (terms, params, batch), _r, J, matrix = setting
     v = J.space.unravel(10 * jnp.cos(jnp.arange(matrix.shape[1]) + 1.0))
-    a, ratio = acceleration(TIGHT["dense"].factor(J, jnp.asarray(1e-8), KEY), terms, params, batch, v)
+    a, ratio = acceleration(
+        TIGHT["dense"].factor(J, jnp.asarray(1e-8), KEY), Residuals.trace(terms, params, batch), params, v
+    )
     assert float(ratio) > 0.5
     assert all(not np.any(leaf) for leaf in jax.tree.leaves(a))
 
@@ -80,4 +85,5 @@ def test_second_derivative_equals_the_hessian_along_the_velocity(setting):
         return oracles.residual(terms, eqx.combine(unravel(flat + t * direction), static), batch)
 
     expected = jax.jacrev(jax.jacrev(along))(0.0)  # reverse mode twice: another way altogether
-    assert oracles.relative(second_derivative(terms, params, batch, J.space.unravel(direction)), expected) < 1e-12
+    residuals = Residuals.trace(terms, params, batch)
+    assert oracles.relative(residuals.second(params, J.space.unravel(direction)), expected) < 1e-12

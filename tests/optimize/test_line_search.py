@@ -3,14 +3,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dngd.optimize.line_search import BacktrackingSearch, FixedStep, GridSearch, Shortened
+from dngd.optimize.line_search import BacktrackingSearch, FixedStep, GridSearch
 
 SEARCHES = [
     GridSearch(31),
     GridSearch(5),
     BacktrackingSearch(),
     FixedStep(0.5),
-    Shortened(BacktrackingSearch(), 0.7),
 ]
 
 
@@ -73,24 +72,12 @@ def test_fixed_step_follows_a_schedule_and_may_climb():
     assert float(choice.loss) == pytest.approx(5.3)
 
 
-@pytest.mark.parametrize("share", [0.3, jnp.asarray(0.3)], ids=["number", "array"])
-def test_shortened_searches_a_share_of_the_lengths(share):
-    choice = run(Shortened(GridSearch(31), share), lambda length: (1 - length / 0.15) ** 2)
-    assert float(choice.length) == pytest.approx(0.15)
-    assert float(choice.loss) == pytest.approx(0.0, abs=1e-12)
-    choice = run(Shortened(BacktrackingSearch(), share), lambda length: 1 - length)
-    assert float(choice.length) == pytest.approx(0.3)
-    assert float(run(Shortened(BacktrackingSearch(), share), lambda length: 1 + length).length) == 0.0
-
-
 @pytest.mark.parametrize(
     "make",
     [
         lambda: GridSearch(0),
         lambda: BacktrackingSearch(True),
         lambda: FixedStep(-1.0),
-        lambda: Shortened(GridSearch(), 0.0),
-        lambda: Shortened(GridSearch(), 1.5),
     ],
 )
 def test_bad_settings_are_refused(as_users_run_it, make):

@@ -88,7 +88,7 @@ def test_first_step_is_the_plain_one_and_info_says_how_much_was_kept():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: RisingMomentum(limit=1.0), "limit=1.0 must be below 1"),
+        (lambda: RisingMomentum(limit=1.0), "limit=1.0 must be greater than 0 and below 1"),
         (lambda: RisingMomentum(limit=0.0), "limit=0.0 must be greater than 0"),
         (lambda: dngd.DualNaturalGradient(momentum=RisingMomentum), "is a class; make an instance"),
     ],

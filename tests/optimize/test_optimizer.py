@@ -128,6 +128,7 @@ def test_one_compilation_for_a_whole_run():
     state = optimizer.init(params)
     params, state, _ = optimizer.step(params, state, counted_terms, batch)
     first = len(traces)
+    assert first <= 3  # for checks, planning, linearisation, acceleration and line search together
     for i in range(5):
         fresh = jax.tree.map(lambda x, i=i: x + 0.01 * i, batch)
         params, state, _ = optimizer.step(params, state, counted_terms, fresh)
@@ -251,7 +252,7 @@ def test_momentum_starts_anew_after_a_rejection():
     terms = only(lambda p: jnp.arctan(p["x"]))
     optimizer = dngd.DualNaturalGradient(geodesic=False, momentum=0.9, line_search=GridSearch(1))
     state = check_stays(optimizer, {"x": jnp.asarray(3.0)}, terms, ONE_POINT, Outcome.LINE_SEARCH_REJECTED)
-    assert float(state.momentum["x"]) == 0.0
+    assert float(state.velocity["x"]) == 0.0
 
 
 def test_failed_factorization():
@@ -285,3 +286,37 @@ def test_settings_compare_and_print():
     assert dngd.DualNaturalGradient() == dngd.DualNaturalGradient()
     assert isinstance(dngd.DualNaturalGradient(damping=1e-3).damping, ConstantDamping)
     assert "BacktrackingSearch" in repr(dngd.DualNaturalGradient(line_search=BacktrackingSearch(7)))
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_a_share_of_a_step_follows_the_same_path_and_teaches_nothing(momentum):
+    terms, params, batch = cases.small_problem()
+    optimizer = dngd.DualNaturalGradient(geodesic=False, momentum=momentum, line_search=FixedStep(1.0))
+    state = optimizer.init(params)
+    whole, after, full = optimizer.step(params, state, terms, batch)
+    part, short, info = optimizer.step(params, state, terms, batch, share=0.25)
+    for start, end, between in zip(
+        *(jax.tree.leaves(eqx.filter(tree, eqx.is_array)) for tree in (params, whole, part)), strict=True
+    ):
+        np.testing.assert_allclose(between, start + 0.25 * (end - start), rtol=1e-9, atol=1e-12)
+    assert float(info.step_length) == 0.25
+    assert float(full.step_length) == 1.0
+    np.testing.assert_array_equal(short.damping[0], state.damping[0])  # held
+    assert float(after.damping[0]) != float(state.damping[0])
+
+
+def test_rules_learn_from_a_rejected_step_whatever_its_share():
+    terms = only(lambda p: jnp.arctan(p["x"]))
+    optimizer = dngd.DualNaturalGradient(geodesic=False, line_search=GridSearch(1))
+    params = {"x": jnp.asarray(3.0)}  # half of the step ends at -3.2
+    _, state, info = optimizer.step(params, optimizer.init(params), terms, ONE_POINT, share=0.5)
+    assert Outcome(int(info.outcome)) is Outcome.LINE_SEARCH_REJECTED
+    assert float(state.damping[0]) == 2e-3
+
+
+@pytest.mark.parametrize("share", [0.0, -0.5, 1.5, float("nan")])
+def test_shares_that_are_none_are_refused(share, as_users_run_it):
+    terms, params, batch = cases.small_problem()
+    optimizer = dngd.DualNaturalGradient()
+    with pytest.raises(ValueError, match="share="):
+        optimizer.step(params, optimizer.init(params), terms, batch, share=share)

@@ -11,8 +11,8 @@ import dngd
 from dngd.derivative import FieldFunction
 from dngd.jacobian import ExplicitJacobian
 from dngd.jacobian.explicit import explicit_linearization
-from dngd.jacobian.jacobian import Space
-from dngd.jacobian.residual import residual_vector
+from dngd.jacobian.residuals import Residuals
+from dngd.space import Space
 
 
 def cavity():
@@ -65,11 +65,14 @@ def train(terms, params, batch, steps):
 
     @jax.jit
     def residual(flat):
-        return residual_vector(terms, eqx.combine(unravel(flat), static), batch)
+        params = eqx.combine(unravel(flat), static)
+        return Residuals.trace(terms, params, batch)(params)
 
     @jax.jit
     def jacobian(flat):  # row by row, each from its own point
-        return explicit_linearization(terms, eqx.combine(unravel(flat), static), batch)[1].matrix
+        params = eqx.combine(unravel(flat), static)
+        residuals = Residuals.trace(terms, params, batch)
+        return explicit_linearization(residuals, residuals.space.leaves(params))[1].matrix
 
     def loss(flat):
         return 0.5 * float(jnp.sum(residual(flat) ** 2))

@@ -1,12 +1,14 @@
 """Jacobians with known spectra, and the condition number that a preconditioner leaves."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from dngd.jacobian import ExplicitJacobian
-from dngd.jacobian.jacobian import Space
+from dngd.space import Space
 
 
 def with_spectrum(eigenvalues, dtype=np.float64, seed=0):
@@ -35,3 +37,15 @@ def condition(jacobian, preconditioner, damping):
     """Condition number of `P^(-1/2) (K + λI) P^(-1/2)`."""
     values = eigenvalues(jacobian, preconditioner, damping)
     return values.max() / values.min()
+
+
+def in_single(jacobian):
+    """The same Jacobian with its numbers rounded to float32."""
+    space = dataclasses.replace(jacobian.space, dtype=jnp.dtype(jnp.float32))
+    rounded = jax.tree.map(lambda x: x.astype(jnp.float32) if eqx.is_inexact_array(x) else x, jacobian)
+    return dataclasses.replace(rounded, space=space)
+
+
+def below(level):
+    """Stop drawing landmarks once the trace that they leave is at most this."""
+    return lambda unexplained, blocks: unexplained <= level

@@ -1,12 +1,11 @@
-"""Blocked Cholesky against NumPy."""
+"""Shifted Cholesky against NumPy."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dngd.solver.cholesky import cholesky
-from dngd.solver.solver import damped_cholesky
+from dngd.solver.cholesky import cholesky, damped_cholesky
 
 
 def graded(size, smallest, seed=0):

@@ -1,11 +1,11 @@
-"""Conjugate gradients by themselves: accuracy, one product an iteration, starts and breakdowns."""
+"""Conjugate gradients by themselves: accuracy, one product an iteration, breakdowns."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dngd.solver.conjugate_gradients import conjugate_gradients, scaled_start
+from dngd.solver.conjugate_gradients import conjugate_gradients
 
 LIMIT = jnp.asarray(200)
 
@@ -21,7 +21,7 @@ def plain(x):
 
 def test_solves():
     matrix, b = system()
-    iterate = conjugate_gradients(lambda x: matrix @ x, plain, b, None, 1e-12 * jnp.linalg.norm(b), LIMIT)
+    iterate = conjugate_gradients(lambda x: matrix @ x, plain, b, 1e-12 * jnp.linalg.norm(b), LIMIT)
     assert bool(iterate.reached)
     np.testing.assert_allclose(iterate.solution, np.linalg.solve(matrix, b), rtol=1e-8)
 
@@ -30,7 +30,7 @@ def test_preconditioned_by_the_inverse_ends_at_once():
     matrix, b = system()
     inverse = jnp.linalg.inv(matrix)
     target = 1e-10 * jnp.linalg.norm(b)
-    iterate = conjugate_gradients(lambda x: matrix @ x, lambda x: inverse @ x, b, None, target, LIMIT)
+    iterate = conjugate_gradients(lambda x: matrix @ x, lambda x: inverse @ x, b, target, LIMIT)
     assert int(iterate.iterations) <= 2
 
 
@@ -42,36 +42,12 @@ def test_one_product_with_the_operator_an_iteration():
         return matrix @ x
 
     def solve(b):
-        return conjugate_gradients(operator, plain, b, None, jnp.asarray(1e-9), LIMIT).solution
+        return conjugate_gradients(operator, plain, b, jnp.asarray(1e-9), LIMIT).solution
 
     program = jax.make_jaxpr(solve)(b)
     (loop,) = [equation for equation in program.eqns if equation.primitive.name == "while"]
     assert str(loop.params["body_jaxpr"]).count("name=operator") == 1
     assert str(program).count("name=operator") == 1  # and none before or after
-
-
-def test_a_start_is_taken_up():
-    matrix, b = system()
-    solution = jnp.asarray(np.linalg.solve(matrix, b))
-    target = 1e-9 * jnp.linalg.norm(b)
-    cold = conjugate_gradients(lambda x: matrix @ x, plain, b, None, target, LIMIT)
-    exact = conjugate_gradients(lambda x: matrix @ x, plain, b, solution, target, LIMIT)
-    near = conjugate_gradients(lambda x: matrix @ x, plain, b, solution * (1 + 1e-6), target, LIMIT)
-    assert int(exact.iterations) == 0
-    assert int(near.iterations) < int(cold.iterations)
-    np.testing.assert_allclose(near.solution, solution, rtol=1e-5)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_scaled_start_is_never_worse_than_zero(seed):
-    matrix, b = system()
-    guess = jnp.asarray(np.random.default_rng(seed).normal(size=40))
-    start = scaled_start(lambda x: matrix @ x, guess, b)
-    assert np.linalg.norm(b - matrix @ start) <= np.linalg.norm(b)
-    exact = jnp.asarray(np.linalg.solve(matrix, b))
-    np.testing.assert_allclose(scaled_start(lambda x: matrix @ x, 7 * exact, b), exact, rtol=1e-6)
-    for useless in (jnp.zeros(40), jnp.full(40, jnp.nan)):
-        np.testing.assert_array_equal(scaled_start(lambda x: matrix @ x, useless, b), np.zeros(40))
 
 
 @pytest.mark.parametrize("trouble", ["indefinite", "zero", "nan", "preconditioner"])
@@ -86,7 +62,7 @@ def test_breakdown_ends_with_what_there_is(trouble):
         operator = lambda x: x * jnp.nan  # noqa: E731
     else:
         preconditioner = jnp.negative
-    iterate = conjugate_gradients(operator, preconditioner, b, None, jnp.asarray(1e-9), LIMIT)
+    iterate = conjugate_gradients(operator, preconditioner, b, jnp.asarray(1e-9), LIMIT)
     assert not bool(iterate.reached)
     assert int(iterate.iterations) <= 1
     assert np.all(np.isfinite(iterate.solution))
@@ -94,6 +70,6 @@ def test_breakdown_ends_with_what_there_is(trouble):
 
 def test_the_limit_holds():
     matrix, b = system(smallest=1e-8)
-    iterate = conjugate_gradients(lambda x: matrix @ x, plain, b, None, jnp.asarray(1e-12), jnp.asarray(5))
+    iterate = conjugate_gradients(lambda x: matrix @ x, plain, b, jnp.asarray(1e-12), jnp.asarray(5))
     assert int(iterate.iterations) == 5
     assert not bool(iterate.reached)

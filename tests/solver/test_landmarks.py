@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import oracles
 import pytest
-from solver.spectra import with_spectrum
+from solver.spectra import below, with_spectrum
 
 from dngd.solver import landmarks
 
@@ -19,7 +19,7 @@ pivoted, uniform, uniform_spectral = map(
 DRAWN = {
     "uniform": uniform,
     "uniform_spectral": uniform_spectral,
-    "pivoted": functools.partial(pivoted, enough=jnp.asarray(0.0)),
+    "pivoted": functools.partial(pivoted, enough=below(0.0)),
 }
 
 
@@ -41,7 +41,7 @@ def test_cholesky_and_eigenvectors_of_the_landmarks_give_the_same_approximation(
 @pytest.mark.parametrize("enough", [1e-1, 1e-3, 1e-4])
 def test_draws_until_what_is_left_is_little_enough(enough):
     J = with_spectrum(np.geomspace(1, 1e-8, 120))
-    low_rank = pivoted(J, 108, KEY, jnp.asarray(enough))
+    low_rank = pivoted(J, 108, KEY, below(enough))
     kernel, factor, rank = np.asarray(J.gram()), np.asarray(low_rank.factor), int(low_rank.rank)
     left = np.trace(kernel - factor @ factor.T)
     np.testing.assert_allclose(low_rank.unexplained, left, rtol=1e-6)
@@ -57,14 +57,14 @@ def test_draws_until_what_is_left_is_little_enough(enough):
 
 def test_draws_all_where_it_must():
     J = with_spectrum(np.geomspace(1, 1e-3, 60))
-    low_rank = pivoted(J, 20, KEY, jnp.asarray(0.0))
+    low_rank = pivoted(J, 20, KEY, below(0.0))
     assert int(low_rank.rank) == 20
     assert np.all(np.any(low_rank.factor, axis=0))
 
 
 def test_equal_rows_are_not_drawn_twice():
     J = with_spectrum(np.concatenate([np.ones(5), np.zeros(55)]))
-    low_rank = pivoted(J, 60, KEY, jnp.asarray(0.0))
+    low_rank = pivoted(J, 60, KEY, below(0.0))
     assert int(low_rank.rank) <= 20  # blocks of five, some of whose draws others in the block already explain
     assert oracles.relative(low_rank.factor @ low_rank.factor.T, J.gram()) < 1e-12
 
@@ -83,4 +83,4 @@ def test_float32_stays_finite_and_accurate_to_its_precision(name):
 def test_nonfinite_kernel_shows():
     J = with_spectrum(np.geomspace(1, 1e-3, 30))
     spoiled = type(J)(J.space, J.matrix.at[3, 4].set(jnp.nan))
-    assert not np.isfinite(pivoted(spoiled, 10, KEY, jnp.asarray(0.0)).trace)
+    assert not np.isfinite(pivoted(spoiled, 10, KEY, below(0.0)).trace)

@@ -11,6 +11,7 @@ from dngd.derivative.operators import (
     value_gradient_laplacian,
 )
 from dngd.derivative.stochastic import sample_indices, stochastic_ball_laplacian, stochastic_laplacian
+from dngd.program.lookup import unit_vectors
 
 __all__ = [
     "Field",
@@ -23,5 +24,6 @@ __all__ = [
     "sample_indices",
     "stochastic_ball_laplacian",
     "stochastic_laplacian",
+    "unit_vectors",
     "value_gradient_laplacian",
 ]

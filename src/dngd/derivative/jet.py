@@ -56,24 +56,44 @@ class Wanted:
 
 
 class Block(NamedTuple):
-    """First derivatives: `(k, …)` where stacked, a single one `(…)` where not."""
+    """First derivatives: `(k, …)` where stacked, a single one `(…)` where not.
+
+    Blocks that stay apart are not joined with others before the first nonlinearity: unit vectors multiply the first
+    weight matrix on their own (linearisation turns that into look-ups), and a lone direction `x` gives the very
+    product that the value already needs.
+    """
 
     rows: Array
     stacked: bool = True
+    apart: bool = False
 
 
 @dataclass(frozen=True)
 class Jet:
     """A value and its derivatives; `rest` is None where all of them are zero.
 
-    The first derivatives of the input come in blocks, and stay so until the first nonlinearity: a block
-    of unit vectors multiplies the first weight matrix on its own (linearisation turns that into
-    look-ups), and a lone direction `x` gives the very product that the value already needs.
+    `packed` holds value, first derivatives and rest as rows of one array, where they were computed together: the next
+    dense layer then multiplies all of them at once.
     """
 
     value: Array
     first: tuple[Block, ...]
     rest: Array | None = None
+    packed: Array | None = None
+
+    @staticmethod
+    def unpack(packed: Array, directions: int) -> "Jet":
+        """The jet whose rows are these: the value, so many first derivatives, and the rest."""
+        count = 1 + directions
+        rest = jax.lax.slice_in_dim(packed, count, len(packed)) if len(packed) > count else None
+        return Jet(row(packed, 0), (Block(jax.lax.slice_in_dim(packed, 1, count)),), rest, packed)
+
+    def pack(self) -> Array | None:
+        """All rows in one array; None where some stay apart."""
+        if self.packed is not None or any(block.apart for block in self.first):
+            return self.packed
+        rest = [] if self.rest is None else [self.rest]
+        return jnp.concatenate([self.value[None], self.stacked(), *rest])
 
     def stacked(self) -> Array:
         """All first derivatives, `(D, …)`."""

@@ -34,7 +34,7 @@ def directional(function: Function, x: Float[Array, " d"], *directions: Float[Ar
             distinct.append(direction)
     index = tuple(sorted(numbers))
     wanted = Wanted(len(distinct), closure([index]))
-    return taylor(function, x, [Block(direction, False) for direction in distinct], wanted).along(index, wanted)
+    return taylor(function, x, [Block(direction, stacked=False) for direction in distinct], wanted).along(index, wanted)
 
 
 def partial(function: Function, x: Float[Array, " d"], indices: Sequence[int]) -> Float[Array, "..."]:

@@ -8,14 +8,12 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 from jax.extend.core import Jaxpr, JaxprEqn, Literal
 
+from dngd.program.program import TRANSPARENT
+
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
-
-# Calls whose body is their meaning, and the parameter that holds it.
-TRANSPARENT = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
-TRANSPARENT |= {"remat": "jaxpr", "remat2": "jaxpr", "checkpoint": "jaxpr"}
 
 # Affine in all floating-point operands together (indices and predicates are never differentiated).
 LINEAR = _names(

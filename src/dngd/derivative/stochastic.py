@@ -15,7 +15,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from dngd.derivative.jet import Block, Wanted, row
-from dngd.derivative.taylor import taylor, unit_vectors
+from dngd.derivative.taylor import taylor
+from dngd.program.lookup import unit_vectors
 
 
 def sample_indices(key: PRNGKeyArray, dimension: int, count: int) -> Int[Array, " count"]:
@@ -56,7 +57,7 @@ def stochastic_laplacian(
     """
     count = len(indices)
     wanted = Wanted(count, laplacian=count)
-    jet = taylor(function, x, [Block(unit_vectors(indices, len(x), x.dtype))], wanted)
+    jet = taylor(function, x, [Block(unit_vectors(indices, len(x), x.dtype), apart=True)], wanted)
     return (dimension or len(x)) / count * row(jet.rest, -1)
 
 
@@ -72,7 +73,7 @@ def stochastic_ball_laplacian(
     known terms into the noise.
     """
     count, d = len(indices), len(x)
-    seeds = [Block(unit_vectors(indices, d, x.dtype)), Block(x, False)]
+    seeds = [Block(unit_vectors(indices, d, x.dtype), apart=True), Block(x, stacked=False, apart=True)]
     jet = taylor(function, x, seeds, Wanted(count + 1, laplacian=count))
     radial, estimate = row(jet.stacked(), count), d / count * row(jet.rest, -1)
     return (1 - x @ x) * estimate - 4 * radial - 2 * d * jet.value

@@ -12,12 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from dngd.derivative.entrywise import Entrywise, source_of
 from dngd.derivative.jet import Block, Jet, Wanted
-from dngd.derivative.primitives import BILINEAR, LINEAR, TRANSPARENT, is_entrywise
-from dngd.derivative.rules import anything, bilinear, elementwise, linear
+from dngd.derivative.primitives import BILINEAR, LINEAR, is_entrywise
+from dngd.derivative.rules import anything, bilinear, elementwise, homogeneous, linear
+from dngd.program.lookup import unit_vectors
+from dngd.program.program import TRANSPARENT, as_function
 
 
 def taylor(
@@ -54,11 +56,6 @@ def taylor(
     return output.merged()
 
 
-def unit_vectors(indices: Int[Array, "*k"], size: int, dtype: Any) -> Float[Array, "*k {size}"]:
-    """Rows of the identity, built so that linearisation sees look-ups and never multiplies with them."""
-    return jax.nn.one_hot(indices, size, dtype=dtype)
-
-
 def along_axes(axes: Sequence[int], size: int, dtype: Any) -> Block:
     """Directions along coordinates that are known when tracing.
 
@@ -66,7 +63,7 @@ def along_axes(axes: Sequence[int], size: int, dtype: Any) -> Block:
     kernel of a Laplacian took 1.4 times as long with look-ups for d = 2, width 50, and the same for d = 10.
     """
     if size > 32:
-        return Block(unit_vectors(jnp.asarray(axes), size, dtype))
+        return Block(unit_vectors(jnp.asarray(axes), size, dtype), apart=True)
     return Block(jnp.asarray(np.eye(size)[list(axes)], dtype))
 
 
@@ -96,7 +93,7 @@ def _apply(equation: JaxprEqn, home: Jaxpr, operands: Sequence[Any], wanted: Wan
         body = equation.params[TRANSPARENT[name]]
         jaxpr, constants = (body.jaxpr, body.consts) if isinstance(body, ClosedJaxpr) else (body, ())
         return _run(jaxpr, constants, operands, wanted)
-    run = _as_function(equation, home)
+    run = as_function(equation, home)
     dependent = [i for i, operand in enumerate(operands) if isinstance(operand, (Jet, Entrywise))]
     floating = [i for i, variable in enumerate(equation.outvars) if jnp.issubdtype(variable.aval.dtype, np.inexact)]
     if not dependent:
@@ -124,28 +121,13 @@ def _apply(equation: JaxprEqn, home: Jaxpr, operands: Sequence[Any], wanted: Wan
             return [bilinear(jnp.multiply, jets[0], reciprocal, wanted)]
         if name in BILINEAR:
             return [bilinear(lambda a, b: function(a, b)[0], *jets, wanted)]
-    rule = linear if name in LINEAR or name in BILINEAR else anything
-    results = rule(function, jets, wanted)
+    if name in BILINEAR:  # in one of its operands: linear, without an offset
+        results = homogeneous(function, jets[0], wanted)
+    else:
+        results = (linear if name in LINEAR else anything)(function, jets, wanted)
     if len(floating) == len(equation.outvars):
         return results
     outputs = list(run(*plain))
     for position, jet in zip(floating, results, strict=True):
         outputs[position] = jet
     return outputs
-
-
-def _as_function(equation: JaxprEqn, home: Jaxpr) -> Callable[..., list[Array]]:
-    """The operation as a function of all its operands, bound by JAX as it always does.
-
-    Each operand gets a variable of its own: in `x * x` the two factors carry different derivatives.
-    """
-    operands = [v if isinstance(v, Literal) else Var(v.aval) for v in equation.invars]
-    positions = [i for i, v in enumerate(operands) if isinstance(v, Var)]
-    body = home.replace(
-        constvars=[],
-        invars=[operands[i] for i in positions],
-        outvars=equation.outvars,
-        eqns=[equation.replace(invars=operands)],
-        effects=equation.effects,
-    )
-    return lambda *values: jaxpr_as_fun(ClosedJaxpr(body, ()))(*(values[i] for i in positions))

@@ -1,17 +1,16 @@
 """The explicit Jacobian: every row written out. The oracle of the factored one."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
-from dngd.jacobian.jacobian import Jacobian, Space
-from dngd.jacobian.residual import residual_vector, row_scale
+from dngd.jacobian.jacobian import Jacobian
+from dngd.jacobian.residuals import Residuals, TracedTerm
 from dngd.jacobian.tiles import add_outer, gram_of_columns, mirror
-from dngd.term import Term
+from dngd.space import Space
 
 
 class ExplicitJacobian(Jacobian):
@@ -23,6 +22,15 @@ class ExplicitJacobian(Jacobian):
     @property
     def shape(self) -> tuple[int, int]:
         return self.matrix.shape
+
+    def explain(self) -> str:
+        return f"all {self.shape[1]} columns are stored"
+
+    def product_flops(self) -> float:
+        return 4.0 * self.matrix.size
+
+    def column_flops(self, count: int) -> float:
+        return 2.0 * self.matrix.size * count
 
     def matvec(self, v: PyTree) -> Float[Array, " m"]:
         return self.matrix @ self.space.ravel(v)
@@ -50,28 +58,19 @@ class ExplicitJacobian(Jacobian):
         return self.matrix
 
 
-def rows_of_a_point(term: Term, params: PyTree) -> Callable[[PyTree], Float[Array, "d n"]]:
-    """The rows of one point as a function of it, without the term's scale."""
-    dynamic, static = eqx.partition(params, eqx.is_inexact_array)
-
-    def rows(point):
-        def residual(dynamic):
-            return jnp.ravel(term.residual(eqx.combine(dynamic, static), point))
-
-        leaves = jax.tree.leaves(jax.jacrev(residual)(dynamic))
-        return jnp.concatenate([leaf.reshape(leaf.shape[0], -1) for leaf in leaves], axis=1)
-
-    return rows
+def rows_at_point(term: TracedTerm, leaves: Sequence[Array], point: Sequence[Array]) -> Float[Array, "d n"]:
+    """The rows of one point, by reverse mode once for every output, without the term's scale."""
+    blocks = jax.jacrev(lambda leaves: term.at_point(leaves, point))(list(leaves))
+    return jnp.concatenate([block.reshape(block.shape[0], -1) for block in blocks], axis=1)
 
 
 def explicit_linearization(
-    terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any]
+    residuals: Residuals, leaves: Sequence[Array]
 ) -> tuple[Float[Array, " m"], ExplicitJacobian]:
-    """Reverse mode once for every output of every point."""
-    space = Space.of(params)
-    parts = []
-    for term in terms:
-        block = jax.vmap(rows_of_a_point(term, params))(batch[term.name])  # (N, d, n)
-        block = block * row_scale(term, batch[term.name], block.dtype)[:, None, None]
-        parts.append(block.reshape(-1, space.dimension))
-    return residual_vector(terms, params, batch), ExplicitJacobian(space, jnp.concatenate(parts))
+    """The residual vector, and every row of its Jacobian."""
+    values, parts = [], []
+    for term in residuals.terms:
+        block = jax.vmap(lambda *point, term=term: rows_at_point(term, leaves, point))(*term.points)  # (N, d, n)
+        parts.append((block * term.scale[:, None, None]).reshape(-1, residuals.space.dimension))
+        values.append(term.at_all_points(leaves).reshape(-1))
+    return jnp.concatenate(values), ExplicitJacobian(residuals.space, jnp.concatenate(parts))

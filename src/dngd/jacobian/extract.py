@@ -1,122 +1,78 @@
-"""Factors of a batch: the residual's program run with a perturbation at every site."""
+"""Factors of a batch: each residual's program run with a perturbation at every site."""
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float
 
-from dngd.jacobian.factored import FactoredJacobian, Layout, TermFactors
+from dngd.jacobian.cost import cheapest_forms
+from dngd.jacobian.factored import FactoredJacobian, TermFactors
 from dngd.jacobian.factors import Factors, Picks
-from dngd.jacobian.jacobian import Space
-from dngd.jacobian.residual import row_scale
-from dngd.program.lookup import find_picks
-from dngd.program.program import Program, trace
-from dngd.program.sites import Site, Sites, find_sites
-from dngd.term import Term
+from dngd.jacobian.layout import Layout, lay_out
+from dngd.jacobian.residuals import Residuals, TracedTerm
+from dngd.program.sites import Site
 
 
 def factored_linearization(
-    terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any], tile_bytes: int
+    residuals: Residuals, leaves: Sequence[Array], tile_bytes: int
 ) -> tuple[Float[Array, " m"], FactoredJacobian]:
-    """`r` and the factored `J`: trace each residual, find its sites, differentiate at them."""
-    space = Space.of(params)
-    dynamic, static = eqx.partition(params, eqx.is_inexact_array)
-    leaves = jax.tree.leaves(dynamic)
-    programs, sites = [], []
-    for term in terms:
-        point = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), batch[term.name])
-
-        def residual(dynamic, point, term=term):
-            return jnp.ravel(term.residual(eqx.combine(dynamic, static), point))
-
-        program = trace(residual, dynamic, point)
-        programs.append(program)
-        sites.append(find_sites(program, program.inputs[: len(leaves)], find_picks(program)))
-    layouts = tuple(_layout(leaf, [found.of_leaf[i] for found in sites]) for i, leaf in enumerate(leaves))
+    """`r` and the factored `J`, by one reverse pass a point and output."""
+    space = residuals.space
+    chosen = [lay_out(shape, [term.uses[leaf] for term in residuals.terms]) for leaf, shape in enumerate(space.shapes)]
+    layouts, obstacles = tuple(layout for layout, _ in chosen), tuple(obstacle for _, obstacle in chosen)
     used = [layout for layout in layouts if layout is not None]
-    residuals, blocks = [], []
-    for term, program, found in zip(terms, programs, sites, strict=True):
-        points = batch[term.name]
+    values, blocks = [], []
+    for term in residuals.terms:
         r, factors, plain = jax.vmap(
-            lambda point, program=program, found=found: _at_point(program, found, layouts, leaves, point),
-            out_axes=(0, 1, 0),
-        )(jax.tree.leaves(points))
-        scale = row_scale(term, points, r.dtype)
-        residuals.append((r * scale[:, None]).reshape(-1))
-        scaled = tuple(_scaled(layout, factor, scale) for layout, factor in zip(used, factors, strict=True))
-        blocks.append(TermFactors(scaled, plain * scale[:, None, None]))
-    return jnp.concatenate(residuals), FactoredJacobian(space, layouts, tuple(blocks), tile_bytes)
+            lambda *point, term=term: _at_point(term, layouts, leaves, point), out_axes=(0, 1, 0)
+        )(*term.points)
+        values.append((r * term.scale[:, None]).reshape(-1))
+        scaled = tuple(_scaled(layout, factor, term.scale) for layout, factor in zip(used, factors, strict=True))
+        blocks.append(TermFactors(scaled, plain * term.scale[:, None, None]))
+    written = cheapest_forms([[term.factors[position] for term in blocks] for position in range(len(used))])
+    return jnp.concatenate(values), FactoredJacobian(space, layouts, tuple(blocks), written, obstacles, tile_bytes)
 
 
-def _layout(leaf: Array, sites: list[tuple[Site, ...] | None]) -> Layout | None:
-    """The layout that the sites of all terms agree on; None makes the leaf plain."""
-    if any(found is None for found in sites):
-        return None
-    groups = {frozenset((site.contracted, site.free)) for found in sites for site in found}
-    if len(groups) != 1:
-        # Used nowhere (its rows are zero whatever the layout), or split differently by different terms.
-        axes = tuple(axis for axis, size in enumerate(leaf.shape) if size != 1)
-        return None if groups else Layout(leaf.shape, axes[:1], axes[1:])
-    first, *rest = sorted(groups.pop(), key=lambda group: (not group, group))
-    sides = {_side(site, first) for found in sites for site in found if site.pick is not None}
-    return Layout(leaf.shape, first, rest[0] if rest else (), sides.pop() if len(sides) == 1 else None)
-
-
-def _side(site: Site, rows: tuple[int, ...]) -> str:
-    """The side of the layout on which a site's forward value stands."""
-    return "rows" if site.contracted == rows else "columns"
-
-
-def _is_look_up(site: Site, layout: Layout) -> bool:
-    return site.pick is not None and _side(site, layout.rows) == layout.picked
-
-
-def _at_point(program: Program, sites: Sites, layouts, leaves: list[Array], point: list[Array]):
+def _at_point(term: TracedTerm, layouts: tuple[Layout | None, ...], leaves: Sequence[Array], point: Sequence[Array]):
     """Residual `(d,)`, factors `(q, d, ·)` of each factored leaf, plain rows `(d, p)`, at one point."""
-    used = [(layout, sites.of_leaf[leaf]) for leaf, layout in enumerate(layouts) if layout is not None]
-    perturbed = sorted({site.operation for _, found in used for site in found})
+    program, look_ups = term.program, term.look_ups
+    used = [(layout, term.uses[leaf].sites) for leaf, layout in enumerate(layouts) if layout is not None]
+    perturbed = sorted({site.operation for _, sites in used for site in sites})
     slots = {operation: slot for slot, operation in enumerate(perturbed)}
-    is_plain = [layout is None for layout in layouts]
-    picks = find_picks(program)
 
     def run(plain: list[Array], perturbations: list[Array]):
         held = iter(plain)
-        arguments = [next(held) if own else leaf for own, leaf in zip(is_plain, leaves, strict=True)] + point
+        own = [next(held) if layout is None else leaf for layout, leaf in zip(layouts, leaves, strict=True)]
 
         def special(number, operands, read):
-            if number in picks:
-                product = picks[number].apply(operands, read)
+            if number in look_ups:
+                product = look_ups[number].apply(operands, read)
             elif number in slots:
-                (product,) = program.operations[number].apply(operands)
+                (product,) = program.operations[number].apply(*operands)
             else:
                 return None
             return [product + perturbations[slots[number]] if number in slots else product]
 
-        read = program.run(arguments, special)
+        read = program.run([*own, *point], special)
 
         def left(site: Site, layout: Layout):
-            if _is_look_up(site, layout):
-                return site.pick.indices(read).reshape(-1)
+            if layout.is_look_up(site):
+                return site.look_up.indices(read).reshape(-1)
             return site.left(read(program.operations[site.operation].inputs[site.operand]), read)
 
-        return jnp.asarray(read(program.outputs[0])), [[left(s, layout) for s in found] for layout, found in used]
+        return jnp.asarray(read(program.outputs[0])), [[left(s, layout) for s in sites] for layout, sites in used]
 
-    plain = [leaf for own, leaf in zip(is_plain, leaves, strict=True) if own]
-    zeros = [
-        jnp.zeros(aval.shape, aval.dtype)
-        for aval in (program.avals[program.operations[number].outputs[0]] for number in perturbed)
-    ]
+    plain = [leaf for layout, leaf in zip(layouts, leaves, strict=True) if layout is None]
+    avals = [program.aval(program.operations[number].outputs[0]) for number in perturbed]
+    zeros = [jnp.zeros(aval.shape, aval.dtype) for aval in avals]
     residual, pullback, lefts = jax.vjp(run, plain, zeros, has_aux=True)
     d = residual.shape[0]
     plain_rows, cotangents = jax.vmap(pullback)(jnp.eye(d, dtype=residual.dtype))
     rows = [jnp.zeros((d, 0), residual.dtype)] + [row.reshape(d, -1) for row in plain_rows]
     factors = [
-        _join(layout, found, left, [cotangents[slots[site.operation]] for site in found])
-        for (layout, found), left in zip(used, lefts, strict=True)
+        _join(layout, sites, left, [cotangents[slots[site.operation]] for site in sites])
+        for (layout, sites), left in zip(used, lefts, strict=True)
     ]
     return residual, tuple(factors), jnp.concatenate(rows, axis=1)
 
@@ -133,17 +89,15 @@ def _join(layout: Layout, sites: tuple[Site, ...], lefts, cotangents):
     dense, indices, others = {"rows": [], "columns": []}, [], []
     for site, left, cotangent in zip(sites, lefts, cotangents, strict=True):
         right = jnp.swapaxes(jax.vmap(site.right)(cotangent), 0, 1)  # (q, d, free)
-        if _is_look_up(site, layout):
+        if layout.is_look_up(site):
             indices.append(left)
             others.append(right)
         else:
-            side = _side(site, layout.rows)
+            side = layout.side(site)
             dense[side].append(left[:, None, :])
             dense["columns" if side == "rows" else "rows"].append(right)
-    stacked = (
-        _stack(parts, math.prod(layout.shape[axis] for axis in getattr(layout, side)), cotangents[0].dtype)
-        for side, parts in dense.items()
-    )
+    dtype = cotangents[0].dtype
+    stacked = (_stack(parts, size, dtype) for parts, size in zip(dense.values(), layout.sides, strict=True))
     return *stacked, (jnp.concatenate(indices), jnp.concatenate(others)) if indices else None
 
 
@@ -162,5 +116,5 @@ def _scaled(layout: Layout, factors, scale: Float[Array, " N"]) -> Factors | Non
     factor = scale[:, None, None]
     rows, columns = (rows * factor, columns) if rows.size < columns.size else (rows, columns * factor)
     if picks is not None:
-        picks = Picks(picks[0], picks[1] * factor, layout.picked)
+        picks = Picks(picks[0], picks[1] * factor, layout.looked_up)
     return Factors(rows, columns, picks)

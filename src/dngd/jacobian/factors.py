@@ -14,15 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from dngd.program.lookup import look_up
-
-# A product of Gram matrices reads, multiplies and sums q² numbers per entry of the kernel. Measured on two cores, one
-# of these costs as much as about this many flops of GEMM: 1.6 ns in both precisions (GEMM is faster in float32).
-ELEMENTWISE_FLOPS = {8: 140, 4: 280}  # by the bytes of a number
-
-# Likewise for writing an entry of the explicit rows: 3.5 ns up to q = 12, 5.3 ns for q = 24 (two cores, float64).
-EXPLICIT_FLOPS = 250.0
-EXPLICIT_FLOPS_A_PRODUCT = 8.0
+from dngd.program.lookup import take
 
 LARGEST_UNROLLED = 12
 """Products of a leaf up to which its explicit rows are summed term by term: one fused pass over the result, up to six
@@ -126,7 +118,7 @@ class Factors(eqx.Module):
     def inner_picks(self, picks: Picks) -> Float[Array, "N d M e"]:
         """The dense products against look-ups."""
         looked_in, facing = (self.rows, self.columns) if picks.side == "rows" else (self.columns, self.rows)
-        found = look_up(looked_in, picks.index, 3)  # (q,N,d,p,M)
+        found = take(looked_in, picks.index, 3)  # (q,N,d,p,M)
         return jnp.sum(found[..., None] * gram(facing, picks.other), axis=(0, 3))
 
     def explicit(self) -> Float[Array, "N d a b"]:
@@ -147,7 +139,7 @@ class Factors(eqx.Module):
         else:
             total = _summed((self.columns @ v.T) * self.rows)
         if self.picks is not None:
-            found = look_up(v if self.picks.side == "rows" else v.T, self.picks.index, 0)  # (p,N,c)
+            found = take(v if self.picks.side == "rows" else v.T, self.picks.index, 0)  # (p,N,c)
             total = total + jnp.einsum("kic,kioc->io", found, self.picks.other)
         return total
 
@@ -208,29 +200,3 @@ def _summed(x: Float[Array, "q N d c"]) -> Float[Array, "N d"]:
     if x.shape[0] > LARGEST_UNROLLED:
         return jnp.sum(x, axis=(0, 3))
     return sum(x, jnp.zeros(x.shape[1:], x.dtype)) @ jnp.ones(x.shape[3], x.dtype)
-
-
-def inner_flops(first: Factors, second: Factors, elementwise: bool = True) -> float:
-    """Cost of `first.inner(second)`: matrix products, plus the element-wise part in the same unit."""
-    points = first.rows.shape[1] * second.rows.shape[1]
-    pairs = points * first.products * second.products
-    total = 0.0
-    for side in ("rows", "columns"):
-        x, y = getattr(first, side), getattr(second, side)
-        looked_up = first.picks is not None and first.picks.side == side
-        products = points * x.shape[0] * y.shape[0] if looked_up else pairs  # look-ups multiply nothing
-        total += 2.0 * products * x.shape[2] * y.shape[2] * x.shape[3]
-    each = ELEMENTWISE_FLOPS[first.rows.dtype.itemsize] if elementwise else 0
-    return total + each * pairs * first.outputs * second.outputs
-
-
-def explicit_flops(first: Factors, second: Factors) -> float:
-    """Cost of the same tile from explicit rows, once these are there."""
-    these, those = first.rows.shape[1] * first.outputs, second.rows.shape[1] * second.outputs
-    return 2.0 * these * those * first.rows.shape[3] * first.columns.shape[3]
-
-
-def writing_flops(factors: Factors) -> float:
-    """Cost of the explicit rows."""
-    entries = factors.rows.shape[1] * factors.outputs * factors.rows.shape[3] * factors.columns.shape[3]
-    return entries * (EXPLICIT_FLOPS + EXPLICIT_FLOPS_A_PRODUCT * factors.products)

@@ -1,6 +1,5 @@
-"""Bad input stops here, before anything is compiled: the value, the reason, the remedy."""
+"""Bad input of the core stops here, before anything is traced or compiled: the value, the reason, the remedy."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,18 +9,47 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
+from dngd.check import unknown
+from dngd.space import as_arrays
 from dngd.term import Term
 
 
 def check_inputs(terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any]) -> PyTree:
-    """Refuse inputs that cannot be linearised; return the parameters `as_arrays`."""
+    """Refuse structures, shapes and types that cannot be linearised; return the parameters `as_arrays`.
+
+    Looks at no values and calls no residual, so that it costs little in every step.
+    """
     _check_terms(terms)
     params = as_arrays(params)
     _check_params(params)
     _check_batch(terms, batch)
-    for term in terms:
-        _check_residual(term, params, batch[term.name])
     return params
+
+
+def check_finite(params: PyTree, batch: Mapping[str, Any]) -> None:
+    """Refuse parameters and points that hold NaN or infinity; values that are being traced pass."""
+    for path, leaf in jax.tree_util.tree_leaves_with_path(params):
+        if _first_bad(leaf) is not None:
+            raise ValueError(
+                f"parameter params{jax.tree_util.keystr(path)} holds NaN or infinity; check the initialisation"
+            )
+    for name, points in batch.items():
+        for leaf in jax.tree.leaves(points):
+            index = _first_bad(leaf)
+            if index is not None:
+                bad = int((~np.isfinite(np.asarray(leaf))).sum())
+                raise ValueError(
+                    f"points of term {name!r} contain {np.asarray(leaf)[index]} at index {index} "
+                    f"({bad} non-finite in all); check the sampler"
+                )
+
+
+def _first_bad(leaf: Any) -> tuple[int, ...] | None:
+    """The index of the first number that is not finite."""
+    if isinstance(leaf, jax.core.Tracer) or not hasattr(leaf, "dtype") or not jnp.issubdtype(leaf.dtype, jnp.inexact):
+        return None
+    finite = np.isfinite(np.asarray(leaf))
+    return None if finite.all() else tuple(int(i) for i in np.argwhere(~finite)[0])
 
 
 def _check_terms(terms: Sequence[Term]) -> None:
@@ -45,20 +73,6 @@ def with_array_weights(terms: Sequence[Term]) -> tuple[Term, ...]:
     return tuple(eqx.tree_at(lambda term: term.weight, term, jnp.asarray(term.weight, float)) for term in terms)
 
 
-def as_arrays(params: PyTree) -> PyTree:
-    """Parameters with Python floats and NumPy arrays as JAX arrays, none of them weakly typed.
-
-    A weak type would be lost in the first step, and the second would be compiled anew.
-    """
-
-    def convert(leaf):
-        if isinstance(leaf, (float, np.ndarray, np.generic)):
-            leaf = jnp.asarray(leaf)
-        return jax.lax.convert_element_type(leaf, leaf.dtype) if getattr(leaf, "weak_type", False) else leaf
-
-    return jax.tree.map(convert, params)
-
-
 def _check_params(params: PyTree) -> None:
     dtypes: dict[Any, str] = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(params):
@@ -77,8 +91,6 @@ def _check_params(params: PyTree) -> None:
             continue  # an activation function or the like: not a parameter
         if leaf.size == 0:
             raise ValueError(f"{where} has shape {leaf.shape} and holds no numbers; leave it out")
-        if not isinstance(leaf, jax.core.Tracer) and not np.all(np.isfinite(np.asarray(leaf))):
-            raise ValueError(f"{where} holds NaN or infinity; check the initialisation")
         dtypes.setdefault(jnp.dtype(dtype), where)
     if not dtypes:
         raise ValueError(f"params={params!r} holds no floating-point array, so there is nothing to train")
@@ -99,9 +111,9 @@ def _check_batch(terms: Sequence[Term], batch: Mapping[str, Any]) -> None:
     names = [term.name for term in terms]
     for name in batch:
         if name not in names:
-            close = difflib.get_close_matches(str(name), names, 1)
-            hint = f"did you mean {close[0]!r}?" if close else f"the terms are named {names}"
-            raise ValueError(f"batch has points for {name!r}, but no term has that name; {hint}")
+            raise ValueError(
+                f"batch has points for {name!r}, but no term has that name; " + unknown("term", str(name), names)
+            )
     for term in terms:
         if term.name not in batch:
             raise ValueError(
@@ -141,49 +153,3 @@ def _check_points(term: Term, points: PyTree) -> None:
             f"term {term.name!r} has {np.shape(term.weight)[0]} weights for {count} points; "
             "pass one weight, or one for each point"
         )
-    for leaf in leaves:
-        if isinstance(leaf, jax.core.Tracer) or not jnp.issubdtype(leaf.dtype, jnp.inexact):
-            continue
-        finite = np.isfinite(np.asarray(leaf))
-        if not finite.all():
-            index = tuple(int(i) for i in np.argwhere(~finite)[0])
-            raise ValueError(
-                f"{where} contain {np.asarray(leaf)[index]} at index {index} ({(~finite).sum()} non-finite in all); "
-                "check the sampler"
-            )
-
-
-def _check_residual(term: Term, params: PyTree, points: PyTree) -> None:
-    where = f"residual of term {term.name!r}"
-    point = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), points)
-    try:
-        output = eqx.filter_eval_shape(term.residual, params, point)
-    except Exception as error:
-        # Python 3.11 shows notes below the message: the user's own error stays as it was.
-        error.add_note(
-            f"This happened in the {where}, called as residual(params, point) with one point: {_shapes(point)}"
-        )
-        raise
-    if not hasattr(output, "shape") or not hasattr(output, "dtype"):
-        raise TypeError(
-            f"{where} returns {type(output).__name__}; return one scalar or one vector, "
-            "jnp.stack([...]) for several equations"
-        )
-    if len(output.shape) > 1:
-        raise ValueError(
-            f"{where} returns shape {output.shape} for one point; return a scalar or a vector (d,). It is called "
-            "with a single point, not with the whole batch"
-        )
-    if output.shape == (0,):
-        raise ValueError(f"{where} returns an empty vector; return at least one number")
-    dtype = jnp.result_type(*(leaf for leaf in jax.tree.leaves(params) if eqx.is_inexact_array(leaf)))
-    if jnp.dtype(output.dtype) != jnp.dtype(dtype):
-        raise TypeError(
-            f"{where} has type {output.dtype}, but the parameters are {dtype}; cast the points (or the parameters) "
-            f"so that both are {dtype}"
-        )
-
-
-def _shapes(tree: PyTree) -> str:
-    """Shapes of a point, as short as it goes."""
-    return str(jax.tree.map(lambda leaf: f"{leaf.dtype}{list(leaf.shape)}", tree)).replace("'", "")

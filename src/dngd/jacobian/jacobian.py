@@ -1,55 +1,13 @@
 """What every form of the Jacobian offers: products, never the matrix unless asked."""
 
 import abc
-import math
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int, PyTree
 
-
-class Space(eqx.Module):
-    """The parameters as a vector space: leaves in order, everything that is not a float array left out."""
-
-    treedef: jax.tree_util.PyTreeDef = eqx.field(static=True)
-    shapes: tuple[tuple[int, ...], ...] = eqx.field(static=True)
-    dtype: jnp.dtype = eqx.field(static=True)
-
-    @staticmethod
-    def of(params: PyTree) -> "Space":
-        leaves, treedef = jax.tree.flatten(eqx.filter(params, eqx.is_inexact_array))
-        return Space(treedef, tuple(leaf.shape for leaf in leaves), jnp.result_type(*leaves))
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return tuple(math.prod(shape) for shape in self.shapes)
-
-    @property
-    def dimension(self) -> int:
-        return sum(self.sizes)
-
-    def leaves(self, vector: PyTree) -> list[Array]:
-        """The float arrays of a pytree like the parameters, with a clear error where it is not like them."""
-        leaves, treedef = jax.tree.flatten(eqx.filter(vector, eqx.is_inexact_array))
-        shapes = tuple(leaf.shape for leaf in leaves)
-        if treedef != self.treedef or shapes != self.shapes:
-            raise ValueError(
-                f"a vector of structure {treedef} with shapes {shapes} does not fit parameters of structure "
-                f"{self.treedef} with shapes {self.shapes}; pass a pytree like the parameters"
-            )
-        return leaves
-
-    def tree(self, leaves) -> PyTree:
-        return jax.tree.unflatten(self.treedef, [x.reshape(s) for x, s in zip(leaves, self.shapes, strict=True)])
-
-    def unravel(self, vector: Float[Array, " n"]) -> PyTree:
-        bounds = [sum(self.sizes[:i]) for i in range(1, len(self.sizes))]
-        return self.tree(jnp.split(vector, bounds))
-
-    def ravel(self, vector: PyTree) -> Float[Array, " n"]:
-        return ravel_pytree(self.leaves(vector))[0]
+from dngd.space import Space
 
 
 class Jacobian(eqx.Module):
@@ -111,3 +69,15 @@ class Jacobian(eqx.Module):
     @abc.abstractmethod
     def dense(self) -> Float[Array, "m n"]:
         """The matrix itself, columns in the order of `jax.flatten_util.ravel_pytree`."""
+
+    @abc.abstractmethod
+    def explain(self) -> str:
+        """How each leaf of the parameters is kept, one line each, and why."""
+
+    @abc.abstractmethod
+    def product_flops(self) -> float:
+        """Cost of `J Jᵀ u`, in units of matrix-product flops."""
+
+    @abc.abstractmethod
+    def column_flops(self, count: int) -> float:
+        """Cost of that many columns of the kernel at once, in the same units."""

@@ -1,17 +1,19 @@
 """`linearize`: the only place that differentiates residuals with respect to parameters."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PyTree
 
+from dngd import check
 from dngd.jacobian.explicit import explicit_linearization
 from dngd.jacobian.extract import factored_linearization
-from dngd.jacobian.inputs import check_inputs, with_array_weights
+from dngd.jacobian.inputs import check_finite, check_inputs, with_array_weights
 from dngd.jacobian.jacobian import Jacobian
-from dngd.jacobian.matrix_free import matrix_free_linearization
+from dngd.jacobian.matrix_free import MatrixFreeJacobian
+from dngd.jacobian.residuals import Residuals
 from dngd.term import Term
 
 Form = Literal["factored", "explicit", "matrix_free"]
@@ -45,23 +47,25 @@ def linearize(
     **Example:** `r, J = dngd.linearize(terms, params, batch); K = J.gram()`
     """
     params = check_inputs(terms, params, batch)
-    if form not in ("factored", "explicit", "matrix_free"):
-        raise ValueError(f"form={form!r} is unknown; choose 'factored', 'explicit' or 'matrix_free'")
-    check_bytes("tile_bytes", tile_bytes)
+    check_finite(params, batch)
+    check.choice("form", form, get_args(Form))
+    check.count("tile_bytes", tile_bytes, hint=f"it is a number of bytes, such as {TILE_BYTES}")
     return linearization(with_array_weights(terms), params, dict(batch), form, tile_bytes)
 
 
-def check_bytes(name: str, value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name}={value!r} must be a positive whole number of bytes, such as {TILE_BYTES}")
-
-
 @eqx.filter_jit
-def linearization(terms, params, batch, form: Form, tile_bytes: int):
+def linearization(terms, params, batch, form: Form, tile_bytes: int) -> tuple[Array, Jacobian]:
     """`linearize` without its checks."""
     with jax.default_matmul_precision("highest"):
-        if form == "explicit":
-            return explicit_linearization(terms, params, batch)
-        if form == "matrix_free":
-            return matrix_free_linearization(terms, params, batch, tile_bytes)
-        return factored_linearization(terms, params, batch, tile_bytes)
+        return linearized(Residuals.trace(terms, params, batch), terms, params, batch, form, tile_bytes)
+
+
+def linearized(residuals: Residuals, terms, params, batch, form: Form, tile_bytes: int) -> tuple[Array, Jacobian]:
+    """`r` and `J` from residuals that have been traced."""
+    leaves = residuals.space.leaves(params)
+    if form == "matrix_free":
+        r = residuals(params)
+        return r, MatrixFreeJacobian(residuals.space, r.shape[0], tuple(terms), params, dict(batch), tile_bytes)
+    if form == "explicit":
+        return explicit_linearization(residuals, leaves)
+    return factored_linearization(residuals, leaves, tile_bytes)

@@ -1,6 +1,6 @@
 """The Jacobian as automatic-differentiation passes: nothing stored, for when even the factors do not fit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
@@ -9,10 +9,11 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, PyTree
 
-from dngd.jacobian.explicit import rows_of_a_point
-from dngd.jacobian.jacobian import Jacobian, Space
-from dngd.jacobian.residual import residual_vector, row_scale
+from dngd.jacobian.explicit import rows_at_point
+from dngd.jacobian.jacobian import Jacobian
+from dngd.jacobian.residuals import Residuals
 from dngd.jacobian.tiles import Tiles, gram_of_columns, mirror
+from dngd.space import Space
 from dngd.term import Term
 
 
@@ -33,20 +34,30 @@ class MatrixFreeJacobian(Jacobian):
     def shape(self) -> tuple[int, int]:
         return self.rows, self.space.dimension
 
-    def _function(self):
-        dynamic, static = eqx.partition(self.params, eqx.is_inexact_array)
-        return lambda p: residual_vector(self.terms, eqx.combine(p, static), self.batch), dynamic
+    def _residuals(self) -> tuple[Residuals, PyTree]:
+        """As a function of the parameters, and the parameters that it is linearised at."""
+        residuals = Residuals.trace(self.terms, self.params, self.batch)
+        return residuals, self.space.tree(self.space.leaves(self.params))
+
+    def explain(self) -> str:
+        return "nothing is stored: every product differentiates the residuals again"
+
+    def product_flops(self) -> float:
+        return 4.0 * self.rows * self.space.dimension  # a matter of the network; only ratios count here
+
+    def column_flops(self, count: int) -> float:
+        return count * self.product_flops()
 
     @eqx.filter_jit
     def matvec(self, v: PyTree) -> Float[Array, " m"]:
-        function, dynamic = self._function()
-        return jax.jvp(function, (dynamic,), (self.space.tree(self.space.leaves(v)),))[1]
+        residuals, params = self._residuals()
+        return jax.jvp(residuals, (params,), (self.space.tree(self.space.leaves(v)),))[1]
 
     @eqx.filter_jit
     def rmatvec(self, u: Float[Array, " m"]) -> PyTree:
         self.check_rows(u)
-        function, dynamic = self._function()
-        return jax.vjp(function, dynamic)[1](u)[0]
+        residuals, params = self._residuals()
+        return jax.vjp(residuals, params)[1](u)[0]
 
     @eqx.filter_jit
     def gram(self) -> Float[Array, "m m"]:
@@ -73,17 +84,16 @@ class MatrixFreeJacobian(Jacobian):
 
     def _by_points(self, function):
         """`function` of the rows `(d, n)` of every point, some points at a time: a row depends on one of them alone."""
-        found = []
-        for term in self.terms:
-            points = self.batch[term.name]
-            scales = row_scale(term, points, self.space.dtype)
-            rows = rows_of_a_point(term, self.params)
+        residuals, params = self._residuals()
+        leaves, found = self.space.leaves(params), []
+        for term in residuals.terms:
 
-            def scaled(pair, rows=rows):
+            def scaled(pair, term=term):
                 point, scale = pair
-                return function(scale * rows(point))
+                return function(scale * rows_at_point(term, leaves, point))
 
-            values = lax.map(scaled, (points, scales), batch_size=max(1, self.tile_bytes // self._row_bytes))
+            at_once = max(1, self.tile_bytes // self._row_bytes)
+            values = lax.map(scaled, (term.points, term.scale), batch_size=at_once)
             found.append(values.reshape(-1, *values.shape[2:]))
         return jnp.concatenate(found)
 
@@ -103,11 +113,3 @@ class MatrixFreeJacobian(Jacobian):
         starts = jnp.asarray(tiles.starts)
         blocks = lax.map(lambda start: jax.vmap(function)(lax.dynamic_slice_in_dim(indices, start, tiles.size)), starts)
         return jnp.concatenate([block[fresh] for block, fresh in zip(blocks, tiles.fresh, strict=True)])
-
-
-def matrix_free_linearization(
-    terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any], tile_bytes: int
-) -> tuple[Float[Array, " m"], MatrixFreeJacobian]:
-    residual = residual_vector(terms, params, batch)
-    jacobian = MatrixFreeJacobian(Space.of(params), residual.shape[0], tuple(terms), params, dict(batch), tile_bytes)
-    return residual, jacobian

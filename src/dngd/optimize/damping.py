@@ -15,6 +15,13 @@ from dngd.optimize.schedule import Schedule, at_step, check_schedule
 
 
 class Damping(eqx.Module):
+    """A rule for λ."""
+
+    @property
+    @abc.abstractmethod
+    def may_vanish(self) -> bool:
+        """Whether λ may be zero on purpose."""
+
     @abc.abstractmethod
     def init(self, dtype) -> PyTree:
         """The rule's memory before the first step."""
@@ -39,7 +46,7 @@ class ConstantDamping(Damping):
         check_schedule("damping", self.level, 0.0)
 
     @property
-    def undamped(self) -> bool:
+    def may_vanish(self) -> bool:
         return not callable(self.level) and self.level == 0
 
     def init(self, dtype):
@@ -59,6 +66,10 @@ class LossDamping(Damping):
 
     def __check_init__(self):
         check_schedule("cap", self.cap, 0.0, open_low=True)
+
+    @property
+    def may_vanish(self) -> bool:
+        return False
 
     def init(self, dtype):
         return ()
@@ -81,6 +92,10 @@ class DecayDamping(Damping):
         check.number("initial", self.initial, 0.0, open_low=True)
         check.number("rate", self.rate, 0.0, 1.0, open_low=True)
         check.number("floor", self.floor, 0.0)
+
+    @property
+    def may_vanish(self) -> bool:
+        return False
 
     def init(self, dtype):
         return ()
@@ -115,6 +130,10 @@ class GainRatioDamping(Damping):
         check.number("floor", self.floor, 0.0, open_low=True)
         check.number("initial", self.initial, self.floor)
         check.number("ceiling", self.ceiling, self.initial)
+
+    @property
+    def may_vanish(self) -> bool:
+        return False
 
     def init(self, dtype):
         return jnp.asarray(self.initial, dtype), jnp.asarray(2.0, dtype)

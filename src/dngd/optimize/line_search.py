@@ -27,6 +27,11 @@ class Choice(eqx.Module):
     loss: Float[Array, ""]
     evaluations: Int[Array, ""]
 
+    @staticmethod
+    def none(loss: Float[Array, ""]) -> "Choice":
+        """Stay where the loss is this."""
+        return Choice(jnp.zeros_like(loss), loss, jnp.asarray(0))
+
 
 CLEAR = 1 / 9
 """If `‖r₁‖ < ‖r₀‖/3`, then `‖½(r₀ + r₁)‖ > ‖r₁‖`."""
@@ -78,8 +83,9 @@ class BacktrackingSearch(LineSearch):
             better = latest < best
             return tried + 1, jnp.where(better, tried, length), jnp.where(better, latest, best), latest
 
-        first = _finite_or_infinite(loss_at(jnp.ones((), loss.dtype)))
-        start = (jnp.asarray(1), jnp.asarray(0), first, first)
+        # The first length is tried inside the loop too: one copy of the residuals in the compiled program.
+        nothing = jnp.full_like(loss, jnp.inf)
+        start = (jnp.asarray(0), jnp.asarray(0), nothing, nothing)
         tried, power, best, _ = lax.while_loop(unfinished, halve, start)
         return _accept(0.5 ** power.astype(loss.dtype), best, loss, tried)
 
@@ -96,28 +102,6 @@ class FixedStep(LineSearch):
         length = at_step(self.length, step, loss.dtype)
         after = _finite_or_infinite(loss_at(length))
         return _accept(length, after, jnp.asarray(jnp.inf, loss.dtype), jnp.asarray(1))
-
-
-class Shortened(LineSearch):
-    """Another search on lengths that are all multiplied by `share`, a number in (0, 1].
-
-    As an array it may change from step to step without compiling anew. Short steps average over batches: what
-    hovers settles.
-    """
-
-    of: LineSearch
-    share: Float[Array, ""] | float
-
-    def __check_init__(self):
-        if not isinstance(self.of, LineSearch):
-            raise TypeError(f"of={self.of!r} is not a line search; pass BacktrackingSearch() or another one")
-        if not eqx.is_array(self.share):
-            check.number("share", self.share, 0.0, 1.0, open_low=True)
-
-    def search(self, loss_at, loss, step):
-        share = jnp.asarray(self.share, loss.dtype)
-        choice = self.of.search(lambda length: loss_at(share * length), loss, step)
-        return Choice(share * choice.length, choice.loss, choice.evaluations)
 
 
 def _finite_or_infinite(loss):

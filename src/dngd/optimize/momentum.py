@@ -22,6 +22,13 @@ GROWTH = 2.0
 
 
 class Momentum(eqx.Module):
+    """A rule for μ."""
+
+    @property
+    @abc.abstractmethod
+    def is_off(self) -> bool:
+        """Whether μ is always zero, so that no velocity needs to be kept."""
+
     @abc.abstractmethod
     def init(self, dtype) -> PyTree:
         """The rule's memory before the first step."""
@@ -44,7 +51,7 @@ class ConstantMomentum(Momentum):
         check_schedule("momentum", self.level, 0.0, 1.0, open_high=True)
 
     @property
-    def is_none(self) -> bool:
+    def is_off(self) -> bool:
         return not callable(self.level) and self.level == 0
 
     def init(self, dtype):
@@ -76,6 +83,10 @@ class RisingMomentum(Momentum):
 
     def __check_init__(self):
         check.number("limit", self.limit, 0.0, 1.0, open_low=True, open_high=True)
+
+    @property
+    def is_off(self) -> bool:
+        return False
 
     def init(self, dtype):
         # count of good steps, mean of log loss, its lowest value since the last start

@@ -1,6 +1,5 @@
 """`DualNaturalGradient`: linearise, factor, direction, search; one compiled function."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,21 +8,22 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
-from dngd.jacobian.inputs import as_arrays, check_inputs, with_array_weights
+from dngd import check
+from dngd.jacobian.inputs import check_inputs, with_array_weights
 from dngd.jacobian.jacobian import Jacobian
-from dngd.jacobian.linearize import TILE_BYTES, check_bytes, linearization
-from dngd.jacobian.residual import residual_vector, term_losses
-from dngd.optimize.checked import check_once
+from dngd.jacobian.linearize import TILE_BYTES, linearized
+from dngd.jacobian.residuals import Residuals
 from dngd.optimize.compiled import compiled
 from dngd.optimize.damping import ConstantDamping, Damping, GainRatioDamping
 from dngd.optimize.direction import acceleration, velocity
+from dngd.optimize.info import Info
 from dngd.optimize.line_search import BacktrackingSearch, Choice, LineSearch
 from dngd.optimize.momentum import ConstantMomentum, Momentum
 from dngd.optimize.outcome import Outcome
 from dngd.optimize.schedule import Schedule
-from dngd.pytree import norm, select
-from dngd.solver.plan import SOLVERS, plan_step
-from dngd.solver.solver import Solver
+from dngd.solver.plan import SOLVERS, plan_jacobian
+from dngd.solver.solver import Factorization, Solver
+from dngd.space import as_arrays, norm, select
 from dngd.term import Term
 
 
@@ -31,30 +31,9 @@ class State(eqx.Module):
     """What the optimizer carries from step to step."""
 
     step: Int[Array, ""]
-    damping: PyTree
-    momentum: PyTree | None  # the last velocity
-    solver: PyTree = None  # what an iterative solver remembers
-    momentum_rule: PyTree = ()
-
-
-class Info(eqx.Module):
-    """What one looks at after a step. `Outcome(int(info.outcome))` names how it ended."""
-
-    loss: Float[Array, ""]  # before the step
-    term_losses: dict[str, Float[Array, ""]]
-    damping: Float[Array, ""]  # the λ used, after any raising
-    step_length: Float[Array, ""]
-    predicted_reduction: Float[Array, ""]
-    actual_reduction: Float[Array, ""]
-    gradient_norm: Float[Array, ""]
-    geodesic_ratio: Float[Array, ""]  # 2‖a‖/‖v‖, NaN where acceleration is off
-    evaluations: Int[Array, ""]  # of the loss, by the line search
-    outcome: Int[Array, ""]
-    solver_iterations: Int[Array, ""]  # zero for a direct solver
-    solver_residual: Float[Array, ""]  # relative, that an iterative solver left
-    solver: str = eqx.field(static=True)
-    momentum: Float[Array, ""] = eqx.field(default_factory=lambda: jnp.asarray(jnp.nan))  # the μ used
-    solver_rank: Int[Array, ""] = eqx.field(default_factory=lambda: jnp.asarray(0))  # zero for a direct solver
+    damping: PyTree  # what the damping rule remembers
+    momentum: PyTree  # what the momentum rule remembers
+    velocity: PyTree | None  # the last velocity; None without momentum
 
 
 def _as_damping(rule: Damping | Schedule) -> Damping:
@@ -108,105 +87,88 @@ class DualNaturalGradient(eqx.Module):
     tile_bytes: int = eqx.field(static=True, default=TILE_BYTES)
 
     def __check_init__(self):
-        _check_choice("solver", self.solver, ["auto", *SOLVERS], Solver)
-        _check_choice("form", self.form, ["auto", "factored", "explicit", "matrix_free"])
-        if not isinstance(self.geodesic, bool):
-            raise TypeError(f"geodesic={self.geodesic!r} must be True or False")
+        if not isinstance(self.solver, Solver):
+            check.choice("solver", self.solver, ["auto", *SOLVERS], hint="or pass a solver such as dngd.solver.PCG()")
+        check.choice("form", self.form, ["auto", "factored", "explicit", "matrix_free"])
+        check.boolean("geodesic", self.geodesic)
         if not isinstance(self.line_search, LineSearch):
             raise TypeError(
                 f"line_search={self.line_search!r} is not a line search; pass dngd.line_search.GridSearch(31), "
                 "BacktrackingSearch() or FixedStep(1.0)"
             )
-        if self.memory is not None:
-            check_bytes("memory", self.memory)
-        check_bytes("tile_bytes", self.tile_bytes)
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
-            raise TypeError(f"seed={self.seed!r} must be a whole number")
+        for name in ("memory", "tile_bytes"):
+            if getattr(self, name) is not None:
+                check.count(name, getattr(self, name), hint="it is a number of bytes")
+        check.count("seed", self.seed, 0)
 
-    def init(
-        self, params: PyTree, terms: Sequence[Term] | None = None, batch: Mapping[str, Any] | None = None
-    ) -> State:
-        """The state before the first step. A solver that remembers needs `terms` and `batch`, for their shapes."""
+    def init(self, params: PyTree) -> State:
+        """The state before the first step."""
         arrays = eqx.filter(as_arrays(params), eqx.is_inexact_array)
         dtype = jnp.result_type(*jax.tree.leaves(arrays)) if jax.tree.leaves(arrays) else jnp.float64
-        momentum = jax.tree.map(jnp.zeros_like, arrays) if self._has_momentum else None
-        memory = None
-        if self._remembers:
-            if terms is None or batch is None:
-                raise ValueError(
-                    f"solver={self.solver!r} remembers what has the size of a batch; "
-                    "make the state with optimizer.init(params, terms, batch)"
-                )
-            shape = eqx.filter_eval_shape(residual_vector, terms, check_inputs(terms, params, batch), batch).shape
-            memory = self.solver.init(shape[0], dtype)
-        return State(jnp.zeros((), jnp.int32), self.damping.init(dtype), momentum, memory, self.momentum.init(dtype))
+        velocity = None if self.momentum.is_off else jax.tree.map(jnp.zeros_like, arrays)
+        return State(jnp.zeros((), jnp.int32), self.damping.init(dtype), self.momentum.init(dtype), velocity)
 
     def step(
-        self, params: PyTree, state: State, terms: Sequence[Term], batch: Mapping[str, Any]
+        self,
+        params: PyTree,
+        state: State,
+        terms: Sequence[Term],
+        batch: Mapping[str, Any],
+        share: float | Float[Array, ""] = 1.0,
     ) -> tuple[PyTree, State, Info]:
-        """One step. Compiled once for given shapes; usable inside `jax.jit` and `lax.scan`.
+        """Take one step. It is compiled once for given shapes, and works inside `jax.jit` and `lax.scan`.
 
-        Inputs are checked whenever they have a structure or shape not seen before.
+        Only a `share` of the step is taken, in (0, 1]. Short steps average over batches: what hovers settles. The
+        rules for λ and momentum judge a step by what the full one promises, so with a share below one they learn from
+        rejected steps alone. Numbers that are not finite end as an `Outcome`.
         """
         if not isinstance(state, State):
             raise TypeError(f"state={state!r} is not a dngd.optimize.State; make it with optimizer.init(params)")
-        if (state.momentum is not None) != self._has_momentum:
-            raise ValueError(
-                f"state was made by an optimizer {'without' if self._has_momentum else 'with'} momentum, but this one "
-                f"has momentum={self.momentum!r}; make the state with this optimizer's init"
-            )
-        if (state.solver is not None) != self._remembers:
-            raise ValueError(
-                f"state was made by an optimizer whose solver {'forgets' if self._remembers else 'remembers'}, but "
-                f"this one has solver={self.solver!r}; make the state with this optimizer's init(params, terms, batch)"
-            )
-        params = as_arrays(params)
-        check_once(self, params, state, terms, batch, lambda: self.init(params, terms, batch))
-        return _step(self, params, state, with_array_weights(terms), dict(batch))
-
-    @property
-    def _has_momentum(self) -> bool:
-        return not (isinstance(self.momentum, ConstantMomentum) and self.momentum.is_none)
-
-    @property
-    def _remembers(self) -> bool:
-        return isinstance(self.solver, Solver) and self.solver.remembers
+        if not isinstance(share, jax.Array):
+            check.number("share", share, 0.0, 1.0, open_low=True)
+        params = check_inputs(terms, params, batch)
+        return _step(self, params, state, with_array_weights(terms), dict(batch), jnp.asarray(share, jnp.float32))
 
 
 @compiled
-def _step(optimizer: DualNaturalGradient, params, state: State, terms, batch):
+def _step(optimizer: DualNaturalGradient, params, state: State, terms, batch, share):
+    check_state(optimizer, params, state)
     with jax.default_matmul_precision("highest"):
-        return _compute_step(optimizer, params, state, terms, batch)
+        return _compute_step(optimizer, params, state, terms, batch, share)
 
 
-def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, batch):
-    solver, form = _choose(optimizer, terms, params, batch)
-    dynamic, static = eqx.partition(params, eqx.is_inexact_array)
-    residual, jacobian = linearization(terms, params, batch, form, optimizer.tile_bytes)
+def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, batch, share):
+    residuals = Residuals.trace(terms, params, batch)
+    residual, jacobian, solver = _linearize(optimizer, residuals, terms, params, batch)
     loss = 0.5 * jnp.sum(residual**2)
-    rule = optimizer.damping
-    requested = rule.value(state.damping, loss, state.step)
-
+    requested = optimizer.damping.value(state.damping, loss, state.step)
     key = jax.random.fold_in(jax.random.key(optimizer.seed), state.step)
-    factorization = solver.factor(jacobian, requested, key, state.solver)
-    gradient_norm = factorization.adjoint_norm(residual)
-    momentum = optimizer.momentum.value(state.momentum_rule, loss, state.step) if optimizer._has_momentum else None
-    solution = velocity(factorization, jacobian, residual, momentum, state.momentum)
+    factorization = solver.factor(jacobian, requested, key)
+    gradient_norm, size = factorization.norms(residual)
+
+    momentum = None
+    if not optimizer.momentum.is_off:
+        momentum = optimizer.momentum.value(state.momentum, loss, state.step)
+    solution = velocity(factorization, jacobian, residual, momentum, state.velocity)
     v, image = solution.x, solution.image
     a, ratio = jax.tree.map(jnp.zeros_like, v), jnp.full((), jnp.nan, loss.dtype)
     if optimizer.geodesic:
-        a, ratio = acceleration(factorization, terms, params, batch, v, solution.memory)
+        a, ratio = acceleration(factorization, residuals, params, v)
+
+    dynamic, static = eqx.partition(params, eqx.is_inexact_array)
+    share = share.astype(loss.dtype)
 
     def along(length):
         return jax.tree.map(lambda p, v, a: p + length * v + 0.5 * length**2 * a, dynamic, v, a)
 
-    def loss_at(length):
-        moved = eqx.combine(along(length), static)
-        return 0.5 * jnp.sum(residual_vector(terms, moved, batch) ** 2)
-
-    trouble = _trouble(rule, loss, jacobian, gradient_norm, requested, factorization, v)
-    choice = _search(optimizer.line_search, trouble == Outcome.ACCEPTED, loss_at, loss, state.step)
-    length, moved = choice.length, choice.length > 0
+    trouble = _trouble(optimizer.damping, loss, gradient_norm, size, requested, factorization, v)
+    tried = trouble == Outcome.ACCEPTED
+    choice = jax.lax.cond(  # a search along a broken path would only burn evaluations
+        tried,
+        lambda: optimizer.line_search.search(lambda length: residuals.loss(along(share * length)), loss, state.step),
+        lambda: Choice.none(loss),
+    )
+    length, moved = share * choice.length, choice.length > 0
 
     def reduction(length):  # of the linear model; written so that nothing cancels
         return -(length * (residual @ image) + 0.5 * length**2 * (image @ image))
@@ -215,26 +177,25 @@ def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, b
     # Against the model's promise for the full step: a search that must shorten it is a sign of too small a λ.
     promised = reduction(1.0)
     gain = jnp.where(moved & (promised > 0), actual / jnp.where(promised > 0, promised, 1.0), 0.0)
-
-    following = select(moved, along(length), dynamic)
-    tried = trouble == Outcome.ACCEPTED
-    carried = None
-    if momentum is not None:
-        # After a rejection momentum starts anew: with the λ that follows it would only repeat the direction.
-        rest = select(tried, jax.tree.map(jnp.zeros_like, v), state.momentum)
-        carried = select(moved, v, rest)
     # A rule learns from steps that were tried, unless there was nothing left to gain, and from systems that could
-    # not be solved.
+    # not be solved; not from steps that were cut short on purpose.
     worthwhile = moved | (promised > jnp.finfo(loss.dtype).eps * loss)
-    learns = (tried & worthwhile) | (trouble >= Outcome.FACTORIZATION_FAILED)
-    learned = rule.update(state.damping, factorization.damping, gain, moved)
-    next_damping = select(learns, learned, state.damping)
-    next_rule = optimizer.momentum.update(state.momentum_rule, loss, jnp.where(moved, length, 0.0))
+    cut = (share < 1) & moved
+    learns = ((tried & worthwhile) | (trouble >= Outcome.FACTORIZATION_FAILED)) & ~cut
+    following = State(
+        step=state.step + 1,
+        damping=select(
+            learns, optimizer.damping.update(state.damping, factorization.damping, gain, moved), state.damping
+        ),
+        momentum=select(cut, state.momentum, optimizer.momentum.update(state.momentum, loss, length)),
+        velocity=_next_velocity(state.velocity, v, moved, tried),
+    )
     info = Info(
         loss=loss,
-        term_losses=term_losses(terms, params, batch, residual),
+        term_losses=residuals.term_losses(residual),
         damping=factorization.damping,
-        step_length=jnp.where(moved, length, 0.0),
+        momentum=jnp.zeros((), loss.dtype) if momentum is None else momentum,
+        step_length=length,
         predicted_reduction=jnp.where(moved, reduction(length), 0.0),
         actual_reduction=actual,
         gradient_norm=gradient_norm,
@@ -242,25 +203,37 @@ def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, b
         evaluations=choice.evaluations,
         outcome=_outcome(trouble, moved, factorization.damping > requested, solution.converged),
         solver_iterations=solution.iterations,
-        solver_residual=solution.missing,
-        solver=solver.name,
-        momentum=jnp.zeros((), loss.dtype) if momentum is None else momentum,
+        solver_residual=solution.relative_residual,
         solver_rank=solution.rank,
+        solver=solver.name,
     )
-    memory = None if state.solver is None else select(tried, solution.memory, state.solver)
-    return eqx.combine(following, static), State(state.step + 1, next_damping, carried, memory, next_rule), info
+    return eqx.combine(select(moved, along(length), dynamic), static), following, info
 
 
-def _search(line_search: LineSearch, worthwhile, loss_at, loss, step) -> Choice:
-    """Search, unless the path is broken: that would only burn evaluations."""
+def _linearize(
+    optimizer: DualNaturalGradient, residuals: Residuals, terms, params, batch
+) -> tuple[Float[Array, " m"], Jacobian, Solver]:
+    """Residual, Jacobian and the solver to take, which is decided from shapes alone."""
+    solver, form = optimizer.solver, optimizer.form
+    residual, jacobian = linearized(
+        residuals, terms, params, batch, "factored" if form == "auto" else form, optimizer.tile_bytes
+    )
+    if solver == "auto" or form == "auto":
+        factored = jacobian
+        if form not in ("auto", "factored"):
+            _, factored = linearized(residuals, terms, params, batch, "factored", optimizer.tile_bytes)
+        chosen = plan_jacobian(factored, optimizer.memory)
+        solver = chosen.solver if solver == "auto" else solver
+        if form == "auto" and chosen.form != "factored":
+            residual, jacobian = linearized(residuals, terms, params, batch, chosen.form, optimizer.tile_bytes)
+    return residual, jacobian, SOLVERS[solver]() if isinstance(solver, str) else solver
 
-    def search():
-        return line_search.search(loss_at, loss, step)
 
-    def skip():
-        return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(search))
-
-    return jax.lax.cond(worthwhile, search, skip)
+def _next_velocity(previous: PyTree | None, v: PyTree, moved, tried) -> PyTree | None:
+    if previous is None:
+        return None
+    # After a rejection momentum starts anew: with the λ that follows it would only repeat the direction.
+    return select(moved, v, select(tried, jax.tree.map(jnp.zeros_like, v), previous))
 
 
 def _outcome(trouble, moved, raised, converged) -> Int[Array, ""]:
@@ -270,16 +243,14 @@ def _outcome(trouble, moved, raised, converged) -> Int[Array, ""]:
     return jnp.where(trouble == Outcome.ACCEPTED, searched, trouble).astype(jnp.int32)
 
 
-def _trouble(rule, loss, jacobian: Jacobian, gradient_norm, requested, factorization, v) -> Int[Array, ""]:
-    """The first thing that went wrong before the line search, or `ACCEPTED`."""
-    dtype = loss.dtype
-    size = jnp.sqrt(jnp.sum(jacobian.diagonal()))  # ‖J‖, Frobenius
-    undamped = isinstance(rule, ConstantDamping) and rule.undamped
-    usable = requested >= (0.0 if undamped else jnp.finfo(dtype).tiny)  # False for NaN
+def _trouble(rule: Damping, loss, gradient_norm, size, requested, factorization: Factorization, v) -> Int[Array, ""]:
+    """The first thing that went wrong before the line search, or `ACCEPTED`; `size` is the norm of the Jacobian."""
+    number = jnp.finfo(loss.dtype)
+    usable = requested >= (0.0 if rule.may_vanish else number.tiny)  # False for NaN
     checks = [
         (~jnp.isfinite(loss), Outcome.NONFINITE_RESIDUAL),
         (~jnp.isfinite(size) | ~jnp.isfinite(gradient_norm), Outcome.NONFINITE_JACOBIAN),
-        (gradient_norm <= jnp.finfo(dtype).eps * size * jnp.sqrt(2 * loss), Outcome.ZERO_GRADIENT),
+        (gradient_norm <= number.eps * size * jnp.sqrt(2 * loss), Outcome.ZERO_GRADIENT),
         (~usable | ~jnp.isfinite(requested), Outcome.DAMPING_UNDERFLOW),
         (~factorization.succeeded, Outcome.FACTORIZATION_FAILED),
         (~jnp.isfinite(norm(v)), Outcome.NONFINITE_STEP),
@@ -290,19 +261,14 @@ def _trouble(rule, loss, jacobian: Jacobian, gradient_norm, requested, factoriza
     return trouble
 
 
-def _choose(optimizer: DualNaturalGradient, terms, params, batch) -> tuple[Solver, str]:
-    """Solver and form of the Jacobian, decided from shapes alone."""
-    solver, form = optimizer.solver, optimizer.form
-    if solver == "auto" or form == "auto":
-        chosen = plan_step(terms, params, batch, optimizer.memory, optimizer.tile_bytes)
-        form = chosen.form if form == "auto" else form
-        solver = chosen.solver if solver == "auto" else solver
-    return (SOLVERS[solver]() if isinstance(solver, str) else solver), form
-
-
-def _check_choice(name: str, value: Any, choices: list[str], kind: type | None = None) -> None:
-    if (kind is not None and isinstance(value, kind)) or (isinstance(value, str) and value in choices):
-        return
-    close = difflib.get_close_matches(value, choices, 1) if isinstance(value, str) else []
-    hint = f"did you mean {close[0]!r}?" if close else f"choose one of {choices}"
-    raise ValueError(f"{name}={value!r} is unknown; {hint}" + (f", or pass a {kind.__name__}" if kind else ""))
+def check_state(optimizer: Any, params: PyTree, state: PyTree) -> None:
+    """Refuse a state of other parameters or another optimizer, while a step is being traced."""
+    expected = eqx.filter_eval_shape(optimizer.init, params)
+    found, wanted = (
+        [(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(tree)] for tree in (state, expected)
+    )
+    if jax.tree.structure(expected) != jax.tree.structure(state) or found != wanted:
+        raise ValueError(
+            "the state does not fit: it was made for other parameters or by an optimizer with other settings; "
+            "make it with this optimizer's init"
+        )

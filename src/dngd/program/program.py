@@ -5,11 +5,13 @@ written several times: `u(x)`, `jax.grad(u)(x)` and `jax.hessian(u)(x)` each eva
 anew. Here the calls are opened, repeated operations are merged and unused ones dropped, so that each
 product with a weight matrix is seen exactly once.
 
-`jit` and `remat` calls are opened. `custom_jvp` and `custom_vjp` calls stay whole, because their rule
-and not their body defines the derivative (those that the residual itself differentiates are replaced
-by their rule before we see them). Loops and branches stay whole too.
+`jit` and `remat` calls are opened, except functions that are operations of their own by name (`OPAQUE`).
+`custom_jvp` and `custom_vjp` calls stay whole, because their rule and not their body defines the derivative (those
+that the residual itself differentiates are replaced by their rule before we see them). Loops and branches stay
+whole too.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +21,11 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 
 # Calls whose body is their meaning, and the parameter that holds it.
-_TRANSPARENT = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
-_TRANSPARENT |= {"remat": "jaxpr", "remat2": "jaxpr", "checkpoint": "jaxpr"}
+TRANSPARENT = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
+TRANSPARENT |= {"remat": "jaxpr", "remat2": "jaxpr", "checkpoint": "jaxpr"}
+
+OPAQUE = frozenset({"dngd_unit_vectors"})
+"""Names of jitted functions that stay one operation each."""
 
 Reference = int | Literal
 """What an operation reads: the number of a value, or a literal."""
@@ -37,20 +42,31 @@ class Operation:
 
     @property
     def name(self) -> str:
-        return self.equation.primitive.name
+        """Of the primitive, or of the function that is kept whole."""
+        return _call_name(self.equation) or self.equation.primitive.name
 
-    def apply(self, values: Sequence[Any]) -> list[Any]:
-        """Run the primitive, through a one-equation program so that JAX binds it as it always does."""
-        equation = self.equation
-        variables, arguments = [], []
-        for variable, value in zip(equation.invars, values, strict=True):
-            if isinstance(variable, Var) and variable not in variables:
-                variables.append(variable)
-                arguments.append(value)
-        body = self.home.replace(
-            constvars=[], invars=variables, outvars=equation.outvars, eqns=[equation], effects=equation.effects
-        )
-        return jaxpr_as_fun(ClosedJaxpr(body, ()))(*arguments)
+    @functools.cached_property
+    def apply(self) -> Callable[..., list[Any]]:
+        """The primitive as a function of its operands."""
+        return as_function(self.equation, self.home)
+
+
+def as_function(equation: JaxprEqn, home: Jaxpr) -> Callable[..., list[Any]]:
+    """An equation as a function of all its operands, bound as JAX binds it, by way of a one-equation program.
+
+    Each operand gets a variable of its own: in `x * x` the two factors may differ in what they carry.
+    """
+    operands = [v if isinstance(v, Literal) else Var(v.aval) for v in equation.invars]
+    positions = [i for i, v in enumerate(operands) if isinstance(v, Var)]
+    body = home.replace(
+        constvars=[],
+        invars=[operands[i] for i in positions],
+        outvars=equation.outvars,
+        eqns=[equation.replace(invars=operands)],
+        effects=equation.effects,
+    )
+    function = jaxpr_as_fun(ClosedJaxpr(body, ()))
+    return lambda *values: function(*(values[i] for i in positions))
 
 
 @dataclass(frozen=True)
@@ -62,6 +78,10 @@ class Program:
     outputs: tuple[Reference, ...]
     constants: dict[int, Any]
     avals: dict[int, Any]
+
+    def aval(self, reference: Reference) -> Any:
+        """Shape and type of a value or literal."""
+        return self.avals[reference] if isinstance(reference, int) else reference.aval
 
     def run(self, arguments: Sequence[Any], special: Callable | None = None) -> Callable[[Reference], Any]:
         """Evaluate at these inputs; returns how to read a value.
@@ -77,7 +97,7 @@ class Program:
         for number, operation in enumerate(self.operations):
             operands = [read(reference) for reference in operation.inputs]
             outputs = special(number, operands, read) if special is not None else None
-            outputs = operation.apply(operands) if outputs is None else outputs
+            outputs = operation.apply(*operands) if outputs is None else outputs
             values.update(zip(operation.outputs, outputs, strict=True))
         return read
 
@@ -116,8 +136,8 @@ def flatten(closed: ClosedJaxpr) -> Program:
         for equation in jaxpr.eqns:
             inputs = tuple(read(variable) for variable in equation.invars)
             name = equation.primitive.name
-            if name in _TRANSPARENT:
-                body, constants = _open(equation.params[_TRANSPARENT[name]])
+            if name in TRANSPARENT and _call_name(equation) is None:
+                body, constants = _open(equation.params[TRANSPARENT[name]])
                 outputs = inline(body, [constant(value) for value in constants] + list(inputs))
             else:
                 outputs = emit(equation, jaxpr, inputs)
@@ -137,6 +157,11 @@ def flatten(closed: ClosedJaxpr) -> Program:
     inputs = tuple(fresh(variable.aval) for variable in closed.jaxpr.invars)
     outputs = inline(body, [constant(value) for value in values] + list(inputs))
     return Program(_used(operations, outputs), inputs, tuple(outputs), constants, avals)
+
+
+def _call_name(equation: JaxprEqn) -> str | None:
+    name = equation.params.get("name")
+    return name if name in OPAQUE else None
 
 
 def _open(body: ClosedJaxpr | Jaxpr) -> tuple[Jaxpr, list[Any]]:

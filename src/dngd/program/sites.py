@@ -12,33 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
-from jax.extend.core import Literal
 
-from dngd.program.lookup import Pick
+from dngd.program.lookup import LookUp
 from dngd.program.program import Operation, Program, Reference
-
-
-@dataclass(frozen=True)
-class View:
-    """A value that is a parameter leaf with its axes permuted or merged, times scalars.
-
-    `axes[i]` lists the leaf's axes that make up axis `i` of the value, in row-major order; axes of
-    length one are left out, since they can come and go without moving an entry.
-    """
-
-    leaf: int
-    axes: tuple[tuple[int, ...], ...]
-    scales: tuple[tuple[Reference, bool], ...] = ()  # (scalar, whether it divides)
+from dngd.program.view import Constants, View, follow
 
 
 @dataclass(frozen=True)
 class Site:
     """One product of a leaf with another operand.
 
-    `contracted` and `free` are the leaf's axes that the product sums over and keeps; `operand` is the
-    position of the other operand, whose axes are read in the order `order` to give `(q, contracted)`;
-    the product's axes, read in the order `output_order`, are `(q, free)`.
+    `contracted` and `free` are the leaf's axes that the product sums over and keeps. `operand` is the position of the
+    other operand, whose axes are read in the order `order` to give `(q, contracted)`; the product's axes, read in the
+    order `output_order`, are `(q, free)`.
     """
 
     leaf: int
@@ -50,7 +36,7 @@ class Site:
     output_order: tuple[int, ...]
     products: int
     scales: tuple[tuple[Reference, bool], ...]
-    pick: Pick | None = None  # set where the other operand is one-hot
+    look_up: LookUp | None = None  # set where the other operand holds unit vectors
 
     def left(self, operand: Any, read) -> Any:
         """`l` as `(q, size of contracted)`."""
@@ -66,115 +52,42 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Sites:
-    """The sites of each leaf, or None for a leaf that has a use which is not a site."""
+class Uses:
+    """All sites of a leaf, or the reason why it is plain."""
 
-    of_leaf: tuple[tuple[Site, ...] | None, ...]
+    sites: tuple[Site, ...]
+    obstacle: str = ""
 
 
-def find_sites(program: Program, leaves: Sequence[int], picks: Mapping[int, Pick]) -> Sites:
-    """Classify every use of the leaves (numbers of program inputs); `picks` are the look-ups."""
-    views = {
-        number: View(leaf, tuple((i,) if size != 1 else () for i, size in enumerate(program.avals[number].shape)))
-        for leaf, number in enumerate(leaves)
-    }
-    found: list[list[Site] | None] = [[] for _ in leaves]
-    uniform: dict[int, Reference] = {}  # values that repeat one scalar
-    zero: set[int] = set()
-
-    def plain(reference: Reference) -> None:
-        if isinstance(reference, int) and reference in views:
-            found[views[reference].leaf] = None
-
+def find_uses(program: Program, leaves: Sequence[int], look_ups: Mapping[int, LookUp]) -> tuple[Uses, ...]:
+    """Classify every use of the leaves, which are numbers of program inputs."""
+    views = {number: View.of(leaf, program.aval(number).shape) for leaf, number in enumerate(leaves)}
+    found: list[list[Site]] = [[] for _ in leaves]
+    obstacles = [""] * len(leaves)
+    constants = Constants()
     for number, operation in enumerate(program.operations):
-        _propagate_constants(operation, program, uniform, zero)
-        view = _follow(operation, program, views, uniform)
+        constants.note(operation, program)
+        view = follow(operation, program, views, constants)
         if view is not None:
             views[operation.outputs[0]] = view
             continue
         for position, reference in enumerate(operation.inputs):
             if not (isinstance(reference, int) and reference in views):
                 continue
-            site = _site(operation, number, position, views[reference], program, picks.get(number))
-            sites = found[views[reference].leaf]
+            view = views[reference]
+            site = _site(operation, number, position, view, program, look_ups.get(number))
             if site is None:
-                plain(reference)
-            elif sites is not None and not _is_zero(operation.inputs[site.operand], zero):
-                sites.append(site)
+                obstacles[view.leaf] = obstacles[view.leaf] or f"used by {operation.name}, not in a matrix product"
+            elif not constants.is_zero(operation.inputs[site.operand]):
+                found[view.leaf].append(site)
     for output in program.outputs:
-        plain(output)
-    return Sites(tuple(_consistent(sites) for sites in found))
-
-
-def _propagate_constants(operation: Operation, program: Program, uniform: dict, zero: set) -> None:
-    """Note values that repeat one scalar, and those that are zero (the first layer of a Taylor pass)."""
-    if operation.name not in ("broadcast_in_dim", "convert_element_type", "reshape", "copy", "transpose"):
-        return
-    (source, *_), (target,) = operation.inputs, operation.outputs
-    if isinstance(source, Literal):
-        uniform[target] = source
-        if np.all(np.asarray(source.val) == 0):
-            zero.add(target)
-    else:
-        if source in zero:
-            zero.add(target)
-        if operation.name == "broadcast_in_dim" and math.prod(program.avals[source].shape) == 1:
-            uniform[target] = uniform.get(source, source)
-        elif source in uniform and program.avals[source].dtype == program.avals[target].dtype:
-            uniform[target] = uniform[source]
-
-
-def _follow(operation: Operation, program: Program, views: dict, uniform: dict) -> View | None:
-    """The view that an operation makes of a view, if it makes one."""
-    held = [i for i, value in enumerate(operation.inputs) if isinstance(value, int) and value in views]
-    if len(held) != 1 or len(operation.outputs) != 1:
-        return None
-    position = held[0]
-    source = operation.inputs[position]
-    view, name = views[source], operation.name
-    before, after = program.avals[source], program.avals[operation.outputs[0]]
-    if before.dtype != after.dtype:
-        return None
-    parameters = operation.equation.params
-    if name == "transpose":
-        axes = tuple(view.axes[axis] for axis in parameters["permutation"])
-        return View(view.leaf, axes, view.scales)
-    if name in ("reshape", "squeeze", "broadcast_in_dim"):
-        if math.prod(before.shape) != math.prod(after.shape) or len(operation.inputs) != 1:
-            return None
-        axes = _regroup(view.axes, before.shape, after.shape)
-        return None if axes is None else View(view.leaf, axes, view.scales)
-    if name in ("copy", "convert_element_type"):
-        return view
-    if name in ("mul", "div") and before.shape == after.shape:
-        scalar = operation.inputs[1 - position]
-        if isinstance(scalar, int):
-            is_scalar = scalar in uniform or math.prod(program.avals[scalar].shape) == 1
-            scalar = uniform.get(scalar, scalar)
-        else:
-            is_scalar = np.size(scalar.val) == 1
-        if is_scalar and not (name == "div" and position == 1):
-            return View(view.leaf, view.axes, (*view.scales, (scalar, name == "div")))
-    return None
-
-
-def _regroup(axes: tuple, before: tuple[int, ...], after: tuple[int, ...]) -> tuple | None:
-    """Axes of a reshaped view: unit axes come and go, neighbours may merge; None if an axis is split."""
-    pending = [(size, group) for size, group in zip(before, axes, strict=True) if size != 1]
-    result = []
-    for size in after:
-        group, merged = 1, ()
-        while size != 1 and group < size and pending:
-            length, leaf_axes = pending.pop(0)
-            group, merged = group * length, merged + leaf_axes
-        if group != size:
-            return None
-        result.append(merged)
-    return tuple(result) if not pending else None
+        if isinstance(output, int) and output in views:
+            obstacles[views[output].leaf] = "returned as it is"
+    return tuple(_uses(sites, obstacle) for sites, obstacle in zip(found, obstacles, strict=True))
 
 
 def _site(
-    operation: Operation, number: int, position: int, view: View, program: Program, pick: Pick | None
+    operation: Operation, number: int, position: int, view: View, program: Program, look_up: LookUp | None
 ) -> Site | None:
     """The site that a product makes of a view as operand `position`, or None if it is not one."""
     if operation.name != "dot_general":
@@ -182,10 +95,10 @@ def _site(
     contracting, batch = operation.equation.params["dimension_numbers"]
     if batch[0] or batch[1]:
         return None
-    mine, theirs = contracting[position], contracting[1 - position]
-    output = program.avals[operation.outputs[0]]
-    other_aval = _aval(operation.inputs[1 - position], program)
-    if other_aval.dtype != output.dtype or program.avals[operation.inputs[position]].dtype != output.dtype:
+    other = 1 - position
+    mine, theirs = contracting[position], contracting[other]
+    other_aval, output = program.aval(operation.inputs[other]), program.aval(operation.outputs[0])
+    if other_aval.dtype != output.dtype or program.aval(operation.inputs[position]).dtype != output.dtype:
         return None
     # Leaf axes in increasing order on either side, so that every site lays the leaf out alike.
     summed = sorted(zip(mine, theirs, strict=True), key=lambda pair: view.axes[pair[0]])
@@ -205,23 +118,23 @@ def _site(
         *(mine_first + kept.index(axis) for axis in kept_sorted),
     )
     products = math.prod(other_aval.shape[axis] for axis in others)
-    usable = pick is not None and pick.one_hot == 1 - position and not view.scales and len(contracted) == 1
-    pick = pick if usable else None
-    other = 1 - position
-    return Site(view.leaf, number, other, contracted, free, order, output_order, products, view.scales, pick)
+    usable = look_up is not None and look_up.operand == other and not view.scales and len(contracted) == 1
+    return Site(
+        leaf=view.leaf,
+        operation=number,
+        operand=other,
+        contracted=contracted,
+        free=free,
+        order=order,
+        output_order=output_order,
+        products=products,
+        scales=view.scales,
+        look_up=look_up if usable else None,
+    )
 
 
-def _is_zero(reference: Reference, zero: set[int]) -> bool:
-    return isinstance(reference, int) and reference in zero
-
-
-def _aval(reference: Reference, program: Program):
-    return program.avals[reference] if isinstance(reference, int) else reference.aval
-
-
-def _consistent(sites: list[Site] | None) -> tuple[Site, ...] | None:
-    """Sites that split the leaf's axes into the same two groups, in either role; otherwise None."""
-    if sites is None:
-        return None
-    splits = {frozenset((site.contracted, site.free)) for site in sites}
-    return tuple(sites) if len(splits) <= 1 else None
+def _uses(sites: list[Site], obstacle: str) -> Uses:
+    """Sites that split the leaf's axes into the same two groups, in either role."""
+    if not obstacle and len({frozenset((site.contracted, site.free)) for site in sites}) > 1:
+        obstacle = "its axes are split differently by different products"
+    return Uses((), obstacle) if obstacle else Uses(tuple(sites))

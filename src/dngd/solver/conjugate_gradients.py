@@ -1,7 +1,7 @@
 """Preconditioned conjugate gradients, one application of the operator an iteration (paper, PCGStep).
 
 The direction is updated by the flexible (Polak-Ribière) formula, which forgives a preconditioner that rounding
-makes slightly nonlinear, such as one held in single precision, for one more inner product.
+makes slightly nonlinear, for one more inner product.
 
 **Reference:** G. H. Golub, Q. Ye, *Inexact preconditioned conjugate gradient method with inner-outer iteration*, 1999.
 """
@@ -28,7 +28,6 @@ def conjugate_gradients(
     operator: LinearMap,
     preconditioner: LinearMap,
     b: Float[Array, " m"],
-    start: Float[Array, " m"] | None,
     target: Float[Array, ""],
     limit: Int[Array, ""],
 ) -> Iterate:
@@ -54,17 +53,7 @@ def conjugate_gradients(
         energy = jnp.where(sound, following @ better, -1.0)
         return solution + length * direction, following, direction_next, energy, iteration + 1
 
-    solution = jnp.zeros_like(b) if start is None else start
-    residual = b if start is None else b - operator(start)
-    better = preconditioner(residual)
-    carry = (solution, residual, better, residual @ better, jnp.asarray(0))
+    better = preconditioner(b)
+    carry = (jnp.zeros_like(b), b, better, b @ better, jnp.asarray(0))
     solution, residual, _, _, iterations = lax.while_loop(unfinished, iterate, carry)
     return Iterate(solution, iterations, jnp.linalg.norm(residual) <= target)
-
-
-def scaled_start(operator: LinearMap, guess: Float[Array, " m"], b: Float[Array, " m"]) -> Float[Array, " m"]:
-    """The multiple of a guess that leaves the least residual: never worse than starting from zero."""
-    image = operator(guess)
-    size = image @ image
-    useful = (size > 0) & jnp.isfinite(size)
-    return jnp.where(useful, (b @ image) / jnp.where(useful, size, 1.0) * guess, 0.0)

@@ -14,11 +14,13 @@ Tropp, R. J. Webber, *Randomly pivoted Cholesky: practical approximation of a ke
 evaluations*, 2023.
 """
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from dngd.jacobian.jacobian import Jacobian
 from dngd.solver.cholesky import cholesky
@@ -35,6 +37,11 @@ ROUNDING = 10.0
 """Times ε times the diagonal: what of a kernel's block cannot be told from rounding."""
 
 
+def block_size(rank: int) -> int:
+    """Landmarks that are drawn at a time."""
+    return max(1, min(LARGEST_BLOCK, rank // BLOCKS))
+
+
 class LowRank(eqx.Module):
     """`K ≈ F Fᵀ`; columns of `factor` beyond the rank that was needed are zero."""
 
@@ -42,11 +49,6 @@ class LowRank(eqx.Module):
     rank: Int[Array, ""]
     trace: Float[Array, ""]  # of K
     unexplained: Float[Array, ""]  # trace of K − F Fᵀ
-
-    @staticmethod
-    def empty(rows: int, rank: int, dtype) -> "LowRank":
-        zero = jnp.zeros((), dtype)
-        return LowRank(jnp.zeros((rows, rank), dtype), jnp.asarray(0), zero, zero)
 
 
 def uniform(jacobian: Jacobian, rank: int, key: Key[Array, ""]) -> LowRank:
@@ -72,16 +74,21 @@ def uniform_spectral(jacobian: Jacobian, rank: int, key: Key[Array, ""]) -> LowR
     return _estimated(corner, factor, jnp.sum(kept))
 
 
-def pivoted(jacobian: Jacobian, rank: int, key: Key[Array, ""], enough: Float[Array, ""]) -> LowRank:
-    """By blocked randomly pivoted Cholesky: until what is unexplained is at most `enough`, or `rank` is reached."""
-    block = max(1, min(LARGEST_BLOCK, rank // BLOCKS))
+Enough = Callable[[Float[Array, ""], Int[Array, ""]], Bool[Array, ""]]
+"""Whether to stop, given the trace that is unexplained and the number of blocks drawn."""
+
+
+def pivoted(jacobian: Jacobian, rank: int, key: Key[Array, ""], enough: Enough) -> LowRank:
+    """By blocked randomly pivoted Cholesky: until `enough`, or `rank` is reached, or only rounding is left."""
+    block = block_size(rank)
     count = -(-rank // block)
     diagonal = jacobian.diagonal()
     rounding = _rounding(jnp.sum(diagonal))
 
     def unfinished(carry):
         _, unexplained, done = carry
-        return (done < count) & (jnp.sum(unexplained) > jnp.maximum(enough, rounding))
+        left = jnp.sum(unexplained)
+        return (done < count) & (left > rounding) & ~enough(left, done)
 
     def extend(carry):
         factor, unexplained, done = carry

@@ -6,11 +6,9 @@ r"""Preconditioners from a low-rank approximation of the kernel, `K ≈ F Fᵀ`.
 
 `Spectral` is the paper's form of the same operator (its equation for `P⁻¹`), from an eigendecomposition:
 
-    P⁻¹ = U (Λ + λ)⁻¹ Uᵀ + (I − U Uᵀ) / (λ + tail),     U Λ Uᵀ = F Fᵀ
+    P⁻¹ = U (Λ + λ)⁻¹ Uᵀ + (I − U Uᵀ) / λ,     U Λ Uᵀ = F Fᵀ
 
-with `tail = 0` in the paper, and the smallest eigenvalue that `Λ` holds in Frangella, Tropp, Udell, *Randomized
-Nyström preconditioning*, 2023. `Woodbury` needs one product of the size of `FᵀF` where `Spectral` needs
-several, and no LAPACK call, whose threads stall on a busy machine (see `cholesky.py`).
+`Woodbury` needs one product of the size of `FᵀF` where `Spectral` needs several.
 """
 
 import abc
@@ -40,7 +38,7 @@ class Preconditioner(eqx.Module):
 
     @abc.abstractmethod
     def apply(self, x: Float[Array, " m"]) -> Float[Array, " m"]:
-        """`P⁻¹ x`, in the precision of `x` whatever the preconditioner is held in."""
+        """`P⁻¹ x`."""
 
 
 class Woodbury(Preconditioner):
@@ -53,7 +51,7 @@ class Woodbury(Preconditioner):
     def of(low_rank: LowRank, damping: Float[Array, ""]) -> "Woodbury":
         factor = low_rank.factor
         least = SAFETY * jnp.finfo(factor.dtype).eps * low_rank.trace
-        shift = jnp.maximum(damping.astype(factor.dtype), least)
+        shift = jnp.maximum(damping, least)
         return Woodbury(factor, cholesky(gram_of_columns(factor), shift), shift, low_rank.rank)
 
     @property
@@ -61,21 +59,17 @@ class Woodbury(Preconditioner):
         return self.cholesky.succeeded & jnp.isfinite(self.shift) & (self.shift > 0)
 
     def apply(self, x: Float[Array, " m"]) -> Float[Array, " m"]:
-        y = x.astype(self.factor.dtype)
-        inside = self.factor @ self.cholesky.solve(y @ self.factor)
-        # `x` itself is kept in its own precision; what is subtracted need not be.
-        return (x - inside.astype(x.dtype)) / self.shift.astype(x.dtype)
+        return (x - self.factor @ self.cholesky.solve(x @ self.factor)) / self.shift
 
 
 class Spectral(Preconditioner):
     basis: Float[Array, "m l"]  # orthonormal columns, zero where the rank was truncated
     eigenvalues: Float[Array, " l"]
     damping: Float[Array, ""]
-    tail: Float[Array, ""]
     rank: Int[Array, ""]
 
     @staticmethod
-    def of(low_rank: LowRank, damping: Float[Array, ""], flat_tail: bool) -> "Spectral":
+    def of(low_rank: LowRank, damping: Float[Array, ""]) -> "Spectral":
         """By the eigenvectors of the small Gramian `FᵀF`."""
         factor = low_rank.factor
         values, vectors = jnp.linalg.eigh(gram_of_columns(factor))
@@ -84,17 +78,12 @@ class Spectral(Preconditioner):
         # Small eigenvalues leave the basis orthonormal to few digits; Newton-Schulz doubles them, twice.
         for _ in range(2):
             basis = 1.5 * basis - 0.5 * basis @ gram_of_columns(basis)
-        smallest = jnp.min(jnp.where(kept, values, jnp.inf))
-        tail = jnp.where(flat_tail & jnp.isfinite(smallest), smallest, 0.0)
-        damping = damping.astype(factor.dtype)
-        return Spectral(basis, jnp.where(kept, values, 0.0), damping, tail, jnp.sum(kept))
+        return Spectral(basis, jnp.where(kept, values, 0.0), damping, jnp.sum(kept))
 
     @property
     def usable(self) -> Bool[Array, ""]:
         return jnp.all(jnp.isfinite(self.basis)) & jnp.isfinite(self.damping) & (self.damping > 0)
 
     def apply(self, x: Float[Array, " m"]) -> Float[Array, " m"]:
-        y = x.astype(self.basis.dtype)
-        rest = 1 / (self.damping + self.tail)
-        inside = self.basis @ ((1 / (self.eigenvalues + self.damping) - rest) * (y @ self.basis))
-        return inside.astype(x.dtype) + rest.astype(x.dtype) * x
+        rest = 1 / self.damping
+        return self.basis @ ((1 / (self.eigenvalues + self.damping) - rest) * (x @ self.basis)) + rest * x

@@ -2,11 +2,11 @@
 
 from typing import ClassVar
 
-from jaxtyping import Array, Bool, Float, Key, PyTree
+from jaxtyping import Array, Bool, Float, Key
 
 from dngd.jacobian.jacobian import Jacobian
-from dngd.solver.cholesky import Cholesky
-from dngd.solver.solver import Factorization, Solution, Solver, damped_cholesky, exact
+from dngd.solver.cholesky import Cholesky, damped_cholesky
+from dngd.solver.solver import Factorization, Solution, Solver, exact, norms_by_products
 
 
 class DensePrimal(Solver):
@@ -14,9 +14,7 @@ class DensePrimal(Solver):
 
     name: ClassVar[str] = "primal"
 
-    def factor(
-        self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""], memory: PyTree = None
-    ) -> "DensePrimalFactorization":
+    def factor(self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""]) -> "DensePrimalFactorization":
         factor, damping, succeeded = damped_cholesky(jacobian.parameter_gram(), damping)
         return DensePrimalFactorization(jacobian, factor, damping, succeeded)
 
@@ -27,7 +25,10 @@ class DensePrimalFactorization(Factorization):
     damping: Float[Array, ""]
     succeeded: Bool[Array, ""]
 
-    def solve(self, b: Float[Array, " m"], memory: PyTree = None) -> Solution:
+    def solve(self, b: Float[Array, " m"]) -> Solution:
         space = self.jacobian.space
         x = space.unravel(self.cholesky.solve(space.ravel(self.jacobian.rmatvec(b))))
         return exact(x, self.jacobian.matvec(x))
+
+    def norms(self, b: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        return norms_by_products(self.jacobian, b)

@@ -12,8 +12,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from dngd.jacobian.linearize import TILE_BYTES, linearization
-from dngd.jacobian.residual import term_rows
+from dngd.jacobian.linearize import TILE_BYTES, linearized
+from dngd.jacobian.residuals import Residuals
 from dngd.term import Term
 
 MEMORY = 0.9
@@ -36,6 +36,6 @@ def balanced(
 @eqx.filter_jit
 def _rates(terms: tuple[Term, ...], params: PyTree, batch: dict[str, Any]) -> dict[str, Array]:
     """The sum of each term's part of the kernel's diagonal: rows are scaled by 1/√N, so it is a mean over points."""
-    _, jacobian = linearization(terms, params, batch, "factored", TILE_BYTES)
-    diagonal = jacobian.diagonal()
-    return {name: jnp.sum(diagonal[rows]) for name, rows in term_rows(terms, params, batch).items()}
+    residuals = Residuals.trace(terms, params, batch)
+    diagonal = linearized(residuals, terms, params, batch, "factored", TILE_BYTES)[1].diagonal()
+    return {name: jnp.sum(diagonal[rows]) for name, rows in residuals.rows.items()}

@@ -6,9 +6,10 @@ from jaxtyping import PyTree
 
 from dngd.optimize.baseline import LBFGS, SGD, SOAP, Adam
 from dngd.optimize.damping import ConstantDamping, Damping, DecayDamping, GainRatioDamping, LossDamping
+from dngd.optimize.info import Info
 from dngd.optimize.line_search import BacktrackingSearch, FixedStep, GridSearch, LineSearch
 from dngd.optimize.momentum import RisingMomentum
-from dngd.optimize.optimizer import DualNaturalGradient, Info
+from dngd.optimize.optimizer import DualNaturalGradient
 from dngd.solver import PCG
 from dngd.train.config import Config
 

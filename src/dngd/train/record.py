@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dngd.optimize.optimizer import Info
+from dngd.optimize.info import Info
 from dngd.optimize.outcome import Outcome
 from dngd.problem.accuracy import Errors
 from dngd.problem.model import Model

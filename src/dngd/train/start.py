@@ -3,9 +3,9 @@
 import jax
 from jaxtyping import PRNGKeyArray
 
-from dngd.jacobian.inputs import as_arrays
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
+from dngd.space import as_arrays
 
 NETWORK, POINTS, CHOICE = range(3)
 """What keys are for: the network's weights, the points of steps, and those that decide which parameters are best."""

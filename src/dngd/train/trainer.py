@@ -16,8 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
-from dngd.jacobian.residual import residual_vector, term_losses
-from dngd.optimize.optimizer import DualNaturalGradient
+from dngd.jacobian.residuals import Residuals
 from dngd.optimize.outcome import Outcome
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
@@ -38,7 +37,6 @@ from dngd.train.record import history_row, now, run_summary
 from dngd.train.sampler import Sampler
 from dngd.train.schedule import PATIENCE, Schedule
 from dngd.train.selection import score
-from dngd.train.settling import shortened
 from dngd.train.signals import StopRequest
 from dngd.train.start import CHOICE, POINTS, first_model, key_for
 
@@ -225,10 +223,8 @@ class _Run:
         return any(answers)
 
     def _step(self, terms, batch):
-        optimizer = self.optimizer
-        if isinstance(optimizer, DualNaturalGradient):
-            optimizer = shortened(optimizer, self.schedule.share_of_a_step(self.position))
-        return optimizer.step(self.model, self.state, terms, batch)
+        share = self.schedule.share_of_a_step(self.position)
+        return self.optimizer.step(self.model, self.state, terms, batch, share)
 
     def _ending(self) -> tuple[str, str] | None:
         position, config = self.position, self.config
@@ -397,7 +393,8 @@ class _Run:
 
 @eqx.filter_jit
 def _losses(terms, model, batch):
-    return term_losses(terms, model, batch, residual_vector(terms, model, batch))
+    residuals = Residuals.trace(terms, model, batch)
+    return residuals.term_losses(residuals(model))
 
 
 def _ready(tree: PyTree) -> PyTree:

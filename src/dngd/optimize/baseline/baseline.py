@@ -13,24 +13,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int, PyTree, UInt32
+from jaxtyping import Array, Float, Int, PyTree
 
-from dngd.jacobian.inputs import as_arrays, with_array_weights
-from dngd.jacobian.residual import residual_vector, term_losses
-from dngd.optimize.checked import check_once
+from dngd.jacobian.inputs import check_inputs, with_array_weights
+from dngd.jacobian.residuals import Residuals
 from dngd.optimize.compiled import compiled
-from dngd.optimize.optimizer import Info
+from dngd.optimize.info import Info
+from dngd.optimize.optimizer import check_state
 from dngd.optimize.outcome import Outcome
-from dngd.pytree import norm, select
+from dngd.space import as_arrays, norm, select
 from dngd.term import Term
-
-
-class Known(eqx.Module):
-    """Loss and gradient at the parameters a line search ended at, and a mark of what they were computed from."""
-
-    mark: UInt32[Array, ""]
-    loss: Float[Array, ""]
-    gradient: PyTree
 
 
 class BaselineState(eqx.Module):
@@ -38,7 +30,6 @@ class BaselineState(eqx.Module):
 
     step: Int[Array, ""]
     memory: PyTree
-    known: Known | None
     method: str = eqx.field(static=True)
 
 
@@ -50,7 +41,6 @@ class Here(NamedTuple):
     gradient: PyTree
     loss_at: Callable[[PyTree], Float[Array, ""]]
     step: Int[Array, ""]
-    known: Known | None
 
 
 class Move(NamedTuple):
@@ -60,7 +50,6 @@ class Move(NamedTuple):
     memory: PyTree
     length: Float[Array, ""]
     after: Float[Array, ""]  # the loss there, NaN if it was not computed
-    gradient_after: PyTree | None
     evaluations: Int[Array, ""]
     outcome: Int[Array, ""]
 
@@ -79,7 +68,7 @@ class Baseline(eqx.Module):
         """Converged (`Outcome.ZERO_GRADIENT`) where the norm of the gradient is at most this."""
 
     @abc.abstractmethod
-    def start(self, parameters: PyTree) -> tuple[PyTree, Known | None]:
+    def start(self, parameters: PyTree) -> PyTree:
         """The memory before the first step."""
 
     @abc.abstractmethod
@@ -88,39 +77,39 @@ class Baseline(eqx.Module):
 
     def init(self, params: PyTree) -> BaselineState:
         """The state before the first step."""
-        memory, known = as_arrays(self.start(eqx.filter(as_arrays(params), eqx.is_inexact_array)))
-        return BaselineState(jnp.zeros((), jnp.int32), memory, known, self.name)
+        memory = as_arrays(self.start(eqx.filter(as_arrays(params), eqx.is_inexact_array)))
+        return BaselineState(jnp.zeros((), jnp.int32), memory, self.name)
 
     def step(
-        self, params: PyTree, state: BaselineState, terms: Sequence[Term], batch: Mapping[str, Any]
+        self,
+        params: PyTree,
+        state: BaselineState,
+        terms: Sequence[Term],
+        batch: Mapping[str, Any],
+        share: float | Float[Array, ""] = 1.0,
     ) -> tuple[PyTree, BaselineState, Info]:
-        """One step. Compiled once for given shapes; usable inside `jax.jit` and `lax.scan`.
+        """Take one step. It is compiled once for given shapes, and works inside `jax.jit` and `lax.scan`.
 
-        Inputs are checked whenever they have a structure or shape not seen before.
+        Baselines ignore `share`: their learning rates are schedules of their own.
         """
         if not isinstance(state, BaselineState) or state.method != self.name:
             raise TypeError(f"state={state!r} is not a state of {self.name}; make it with optimizer.init(params)")
-        params = as_arrays(params)
-        check_once(self, params, state, terms, batch, lambda: self.init(params))
+        params = check_inputs(terms, params, batch)
         return _step(self, params, state, with_array_weights(terms), dict(batch))
 
 
 @compiled
 def _step(optimizer: Baseline, params, state: BaselineState, terms, batch):
+    check_state(optimizer, params, state)
     with jax.default_matmul_precision("highest"):
         return _compute_step(optimizer, params, state, terms, batch)
 
 
 def _compute_step(optimizer: Baseline, params, state: BaselineState, terms, batch):
     dynamic, static = eqx.partition(params, eqx.is_inexact_array)
-
-    def residual_at(parameters):
-        return residual_vector(terms, eqx.combine(parameters, static), batch)
-
-    def loss_at(parameters):
-        return 0.5 * jnp.sum(residual_at(parameters) ** 2)
-
-    residual, gradient = _gradient(residual_at, dynamic, state.known, _mark((dynamic, terms, batch)))
+    residuals = Residuals.trace(terms, params, batch)
+    residual, pull = jax.vjp(residuals, dynamic)
+    (gradient,) = pull(residual)
     loss, gradient_norm = 0.5 * jnp.sum(residual**2), norm(gradient)
     trouble = jnp.asarray(Outcome.ACCEPTED, jnp.int32)
     for happened, outcome in (
@@ -130,7 +119,7 @@ def _compute_step(optimizer: Baseline, params, state: BaselineState, terms, batc
     ):
         trouble = jnp.where(happened, jnp.asarray(outcome, jnp.int32), trouble)
 
-    here = Here(dynamic, loss, gradient, loss_at, state.step, state.known)
+    here = Here(dynamic, loss, gradient, residuals.loss, state.step)
 
     def propose():
         return optimizer.move(state.memory, here)
@@ -143,15 +132,12 @@ def _compute_step(optimizer: Baseline, params, state: BaselineState, terms, batc
     outcome = jnp.where(trouble == Outcome.ACCEPTED, move.outcome, trouble).astype(jnp.int32)
     moved = outcome == Outcome.ACCEPTED
     following = select(moved, jax.tree.map(jnp.add, dynamic, move.update), dynamic)
-    known = None
-    if state.known is not None:
-        fresh = Known(_mark((following, terms, batch)), move.after, move.gradient_after)
-        known = select(moved, fresh, state.known)
     nothing = jnp.full((), jnp.nan, loss.dtype)
     info = Info(
         loss=loss,
-        term_losses=term_losses(terms, params, batch, residual),
+        term_losses=residuals.term_losses(residual),
         damping=nothing,
+        momentum=nothing,
         step_length=jnp.where(moved, move.length, 0.0),
         predicted_reduction=nothing,
         actual_reduction=jnp.where(moved, loss - move.after, 0.0),  # NaN where no search computed it
@@ -161,38 +147,7 @@ def _compute_step(optimizer: Baseline, params, state: BaselineState, terms, batc
         outcome=outcome,
         solver_iterations=jnp.zeros((), jnp.int32),
         solver_residual=nothing,
+        solver_rank=jnp.zeros((), jnp.int32),
         solver=optimizer.name,
     )
-    return eqx.combine(following, static), BaselineState(state.step + 1, move.memory, known, state.method), info
-
-
-def _gradient(residual_at, parameters: PyTree, known: Known | None, mark) -> tuple[Float[Array, " m"], PyTree]:
-    """Residual and gradient; the gradient from the last line search if that ended here, on the same batch."""
-    if known is None:
-        residual, pull = jax.vjp(residual_at, parameters)
-        return residual, pull(residual)[0]
-    residual = residual_at(parameters)
-    loss = 0.5 * jnp.sum(residual**2)
-    # The mark does not see into functions: a term that was replaced shows in the loss.
-    close = jnp.abs(loss - known.loss) <= jnp.sqrt(jnp.finfo(loss.dtype).eps) * loss
-    same = (mark == known.mark) & close
-    return residual, lax.cond(same, lambda: known.gradient, lambda: jax.vjp(residual_at, parameters)[1](residual)[0])
-
-
-def _mark(tree: PyTree) -> UInt32[Array, ""]:
-    """A checksum of the bits of all arrays: integer arithmetic, so equal arrays have equal marks however compiled."""
-    total = jnp.zeros((), jnp.uint32)
-    for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_array)):
-        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            leaf = jax.random.key_data(leaf)
-        if jnp.issubdtype(leaf.dtype, jnp.complexfloating):
-            leaf = jnp.stack([leaf.real, leaf.imag])
-        if leaf.dtype == jnp.bool_:
-            bits = leaf
-        else:
-            bits = lax.bitcast_convert_type(leaf, {1: jnp.uint8, 2: jnp.uint16}.get(leaf.dtype.itemsize, jnp.uint32))
-        bits = bits.ravel().astype(jnp.uint32)
-        odd = 2 * jnp.arange(bits.size, dtype=jnp.uint32) + 1  # so that the order counts
-        # Knuth's multiplicative hash, so that the order of the arrays counts too.
-        total = total * jnp.uint32(2654435761) + jnp.sum((bits ^ (bits >> 15)) * odd, dtype=jnp.uint32)
-    return total
+    return eqx.combine(following, static), BaselineState(state.step + 1, move.memory, state.method), info

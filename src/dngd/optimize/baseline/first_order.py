@@ -17,7 +17,7 @@ from dngd.optimize.baseline.baseline import Baseline, Here, Move
 from dngd.optimize.baseline.soap import scale_by_soap
 from dngd.optimize.outcome import Outcome
 from dngd.optimize.schedule import Schedule, at_step, check_schedule
-from dngd.pytree import select
+from dngd.space import select
 
 
 class Adam(Baseline):
@@ -36,7 +36,7 @@ class Adam(Baseline):
         _check_averages(self.b1, self.b2, self.eps)
 
     def start(self, parameters):
-        return optax.scale_by_adam(self.b1, self.b2, self.eps).init(parameters), None
+        return optax.scale_by_adam(self.b1, self.b2, self.eps).init(parameters)
 
     def move(self, memory, here):
         return _along(optax.scale_by_adam(self.b1, self.b2, self.eps), self.learning_rate, memory, here)
@@ -84,7 +84,7 @@ class SGD(Baseline):
         return optax.chain(optax.clip_by_global_norm(self.clip), optax.trace(self.momentum, nesterov=True))
 
     def start(self, parameters):
-        return self._transformation().init(parameters), None
+        return self._transformation().init(parameters)
 
     def move(self, memory, here):
         return _along(self._transformation(), self.rate, memory, here)
@@ -116,7 +116,7 @@ class SOAP(Baseline):
         return scale_by_soap(self.b1, self.b2, self.eps, self.frequency, self.largest_side)
 
     def start(self, parameters):
-        return self._transformation().init(parameters), None
+        return self._transformation().init(parameters)
 
     def move(self, memory, here):
         return _along(self._transformation(), self.learning_rate, memory, here)
@@ -134,7 +134,6 @@ def _along(transformation: optax.GradientTransformation, rate: Schedule, memory:
         memory=select(finite, following, memory),
         length=length,
         after=jnp.full((), jnp.nan, here.loss.dtype),
-        gradient_after=None,
         evaluations=jnp.zeros((), jnp.int32),
         outcome=jnp.where(finite, Outcome.ACCEPTED, Outcome.NONFINITE_STEP),
     )

@@ -3,19 +3,29 @@ r"""Limited-memory BFGS with a strong-Wolfe line search.
 **Reference:** J. Nocedal, S. J. Wright, *Numerical Optimization*, 2006, Algorithms 7.4, 3.5 and 3.6.
 """
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
 from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float
 
 from dngd import check
-from dngd.optimize.baseline.baseline import Baseline, Known, Move
+from dngd.optimize.baseline.baseline import Baseline, Move
 from dngd.optimize.outcome import Outcome
 from dngd.solver.plan import default_memory
 
 LONGEST_HISTORY = 300
 """Pairs of curvature, where there is memory for them."""
+
+
+class Memory(NamedTuple):
+    """The history, and the gradient where the last search ended, on the batch of then."""
+
+    pairs: optax.ScaleByLBFGSState
+    end: Float[Array, " n"]
 
 
 class LBFGS(Baseline):
@@ -45,12 +55,10 @@ class LBFGS(Baseline):
 
     def start(self, parameters):
         flat = ravel_pytree(parameters)[0]  # one array instead of many: the two loops over the history are short steps
-        nothing = jax.tree.map(jnp.zeros_like, parameters)
-        known = Known(jnp.zeros((), jnp.uint32), jnp.full((), jnp.inf, flat.dtype), nothing)
-        return optax.scale_by_lbfgs(self.pairs(parameters)).init(flat), known
+        return Memory(optax.scale_by_lbfgs(self.pairs(parameters)).init(flat), jnp.zeros_like(flat))
 
     def pairs(self, parameters) -> int:
-        """Of curvature that are remembered."""
+        """Number of curvature pairs to remember."""
         pair = 2 * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(parameters))
         allowed = default_memory()  # half of the machine's
         if self.history is None:
@@ -64,7 +72,8 @@ class LBFGS(Baseline):
 
     def move(self, memory, here):
         parameters, unravel = ravel_pytree(here.parameters)
-        gradient, end = ravel_pytree(here.gradient)[0], ravel_pytree(here.known.gradient)[0]
+        gradient = ravel_pytree(here.gradient)[0]
+        memory, end = memory
         # optax forms y = (gradient now) − (gradient then). With another batch now, that difference is no curvature;
         # the last search knows the gradient at these parameters on the batch of then.
         then = jnp.where(gradient == end, memory.updates, gradient - (end - memory.updates))
@@ -91,10 +100,9 @@ class LBFGS(Baseline):
         return Move(
             update=unravel(update),
             # From a forgotten history the next step tries steepest descent; otherwise it would repeat this one.
-            memory=_forget(memory, ~accepted, count=0),
+            memory=Memory(_forget(memory, ~accepted, count=0), jnp.where(accepted, ravel_pytree(found.grad)[0], end)),
             length=found.learning_rate,
             after=found.value,
-            gradient_after=unravel(found.grad),
             evaluations=found.info.num_linesearch_steps,
             outcome=jnp.where(accepted, Outcome.ACCEPTED, Outcome.LINE_SEARCH_REJECTED),
         )

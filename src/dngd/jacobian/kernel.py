@@ -1,0 +1,146 @@
+"""Kernels from factors: Gram products of factors tile by tile, products of explicit rows panel by panel."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from dngd.jacobian.factors import INNER, Factors, Picks
+from dngd.jacobian.tiles import Tiles, add_block, add_outer, for_each_pair
+
+Target = Float[Array, "m k"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some rows of a Jacobian, as far as some of its leaves go."""
+
+    factors: tuple[Factors | None, ...]
+    points: tuple[int, int]  # N and d
+    offset: int  # the first row or column in the target
+
+    @staticmethod
+    def of(term: Any, leaves: Sequence[int], offset: int) -> "Part":
+        """Of the factors of a term (`TermFactors`)."""
+        return Part(tuple(term.factors[position] for position in leaves), term.plain.shape[:2], offset)
+
+
+def add_gram_products(target: Target, rows: Part, columns: Part, tile_bytes: int, upper: bool) -> Target:
+    """Add the Gram products of two sets of rows, tile by tile; with `upper` only tiles that reach that triangle."""
+    shared = [(x, y) for x, y in zip(rows.factors, columns.factors, strict=True) if x is not None and y is not None]
+    for inner, kinds in INNER.items():  # apart: the more products, the smaller the tiles
+        parts = [tuple(map(getattr, pair, kinds)) for pair in shared]
+        parts = [(x, y) for x, y in parts if x is not None and y is not None]
+        if parts:
+            target = _add_tiles(target, parts, inner, rows, columns, tile_bytes, upper)
+    return target
+
+
+def _add_tiles(target, parts, inner: Callable, rows: Part, columns: Part, tile_bytes: int, upper: bool):
+    side = max(1, math.isqrt(tile_bytes // (2 * target.dtype.itemsize)))
+    (N, d), (M, e) = rows.points, columns.points
+    down = Tiles.cut(N, max(1, side // (d * max(x.products for x, _ in parts))))
+    across = Tiles.cut(M, max(1, side // (e * max(y.products for _, y in parts))))
+    down_starts, down_fresh = jnp.asarray(down.starts), jnp.asarray(down.fresh)
+    across_starts, across_fresh = jnp.asarray(across.starts), jnp.asarray(across.fresh)
+
+    def body(i, j, target):
+        block = 0.0
+        for x, y in parts:
+            block = block + inner(_tile(x, down_starts[i], down), _tile(y, across_starts[j], across))
+        block = jnp.where(down_fresh[i][:, None, None, None] & across_fresh[j][:, None], block, 0.0)
+        block = block.reshape(down.size * d, across.size * e)
+        return add_block(target, block, rows.offset + down_starts[i] * d, columns.offset + across_starts[j] * e)
+
+    return for_each_pair(down, across, upper, body, target)
+
+
+def _tile(part: Factors | Picks, start, tiles: Tiles) -> Factors | Picks:
+    """The points of one tile."""
+    if tiles.count == 1:
+        return part
+    return jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, tiles.size, axis=1), part)
+
+
+def add_products_of_rows(jacobian, kernel: Target, terms: tuple[int, ...], leaves: Sequence[int]) -> Target:
+    """Add the products of explicit rows, of these terms and leaves; of plain leaves too where all terms take part."""
+
+    def add(kernel, panel):
+        return add_outer(kernel, panel, 8 * jacobian.tile_bytes)
+
+    if len(terms) == len(jacobian.terms):
+        return _over_panels(jacobian, add, kernel, leaves)
+    if not terms:
+        return kernel
+    # The terms are made to stand side by side, and their kernel is then put where they belong.
+    some = eqx.tree_at(lambda J: J.terms, jacobian, tuple(jacobian.terms[i] for i in terms))
+    compact = jnp.zeros((some.shape[0],) * 2, kernel.dtype)
+    compact = _over_panels(some, add, compact, leaves, plain=False)
+    for a, i in enumerate(terms):
+        for b, j in enumerate(terms[a:], start=a):
+            block = compact[some.offsets[a] :, some.offsets[b] :][: jacobian.terms[i].rows, : jacobian.terms[j].rows]
+            kernel = add_block(kernel, block, jacobian.offsets[i], jacobian.offsets[j])
+    return kernel
+
+
+def add_columns_of_rows(jacobian, block: Target, indices: Int[Array, " l"], leaves: Sequence[int]) -> Target:
+    """Add the products of all explicit rows with the given ones, of these leaves and of plain ones."""
+    return _over_panels(jacobian, lambda block, panel: block + panel @ panel[indices].T, block, leaves)
+
+
+def _over_panels(jacobian, add: Callable, target: Target, leaves: Sequence[int], plain: bool = True) -> Target:
+    """`target = add(target, panel)` over explicit column panels of J: plain leaves, and the given ones of the
+    factored leaves, each entry formed once and a panel at a time."""
+    dtype, largest = jacobian.space.dtype, 8 * jacobian.tile_bytes
+    whole = []  # leaves of one panel each; several of them are one product
+    if plain and jacobian.terms[0].plain.shape[2]:
+        whole.append(jnp.concatenate([term.plain.reshape(term.rows, -1) for term in jacobian.terms]))
+    for position in leaves:
+        held = jacobian.held(position)
+        a, b = jacobian.layouts[jacobian.factored_leaves[position]].sides
+        tiles = Tiles.cut(a, max(1, largest // (b * jacobian.shape[0] * jnp.dtype(dtype).itemsize)))
+        starts, fresh = jnp.asarray(tiles.starts), jnp.asarray(tiles.fresh)
+
+        def panel(i, held=held, tiles=tiles, starts=starts, fresh=fresh, b=b):
+            blocks = []
+            for term, factors in zip(jacobian.terms, held, strict=True):
+                if factors is None:
+                    blocks.append(jnp.zeros((term.rows, tiles.size * b), dtype))
+                    continue
+                blocks.append(factors.panel(starts[i], fresh[i]).explicit().reshape(term.rows, -1))
+            return jnp.concatenate(blocks)
+
+        if tiles.count == 1:
+            whole.append(panel(0))
+        else:
+            target = _pipelined(add, panel, tiles.count, target)
+    for panels in _gathered(whole, largest):
+        target = add(target, jnp.concatenate(panels, axis=1))
+    return target
+
+
+def _pipelined(add: Callable, panel: Callable, count: int, target: Target) -> Target:
+    """`target = add(target, panel(i))` for all i. A panel is carried from one pass to the next: made where it is used,
+    the compiler would make its rows again for every product that reads them."""
+
+    def body(i, carried):
+        target, ready = carried
+        return add(target, ready), panel(jnp.minimum(i + 1, count - 1))
+
+    return lax.fori_loop(0, count, body, (target, panel(0)))[0]
+
+
+def _gathered(panels: list[Array], largest: int) -> list[list[Array]]:
+    """Panels in groups of at most `largest` bytes (or of one)."""
+    groups: list[list[Array]] = []
+    for panel in panels:
+        if not groups or sum(held.nbytes for held in groups[-1]) + panel.nbytes > largest:
+            groups.append([])
+        groups[-1].append(panel)
+    return groups
