@@ -5,6 +5,7 @@ A cell that would need too much time or memory, or whose process dies, is a row 
 
 import json
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,13 +19,16 @@ from dngd.train.progress import Progress
 from reproduce.step_cost import Cell, Limits, make_row
 
 Row = Mapping[str, Any]
+ROOT = Path(__file__).parents[1]
+"""The repository, which holds this package; a child process needs it on its path whatever its working directory."""
+
 Measure = Callable[[Cell, Limits, Path], dict[str, Any]]
 
 
 def check_limits(seconds: float, memory: float | None) -> None:
     """Refuse bounds that nothing could keep."""
     if not 0 < seconds < math.inf:
-        raise ValueError(f"cell_seconds={seconds!r} must be a positive number: the time one cell may take, such as 300")
+        raise ValueError(f"seconds={seconds!r} must be a positive number: the time one cell may take, such as 300")
     if memory is not None and not 0 < memory < math.inf:
         raise ValueError(f"memory={memory!r} must be a positive number of GiB; leave it out for half of the machine's")
 
@@ -51,12 +55,14 @@ def run_cells(
 
 
 def measure_apart(cell: Cell, limits: Limits, path: Path) -> dict[str, Any]:
-    """In a process of its own, which is stopped when its time is over."""
+    """Measure in a process of its own, which is stopped when its time is over."""
     path.unlink(missing_ok=True)
     arguments = [str(path), json.dumps(asdict(cell)), json.dumps(asdict(limits))]
     command = [sys.executable, "-m", "reproduce.step_cost", *arguments]
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    variables = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=limits.seconds)
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=limits.seconds, env=variables)
     except subprocess.TimeoutExpired:
         return make_row(cell, limits, "over time", message=f"took more than the {limits.seconds:g} s allowed")
     row = _stored(path)

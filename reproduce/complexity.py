@@ -98,14 +98,14 @@ def run_complexity(
     study: ComplexityStudy,
     out: Path,
     progress: Progress,
-    cell_seconds: float = 300.0,
+    seconds: float = 300.0,
     memory: float | None = None,
     measure: Measure | None = None,
 ) -> list[Path]:
     """Measure what is not measured yet, then write `table.md`, `growth.png`, `results.json`."""
-    check_limits(cell_seconds, memory)
+    check_limits(seconds, memory)
     machine = claim(out, "complexity")
-    limits = Limits(float(cell_seconds), default_memory() if memory is None else int(memory * 2**30))
+    limits = Limits(float(seconds), default_memory() if memory is None else int(memory * 2**30))
     wanted = {(axis, solver): study.cells(axis, solver) for axis in AXES for solver in SOLVERS}
     every = list(dict.fromkeys(cell for cells in wanted.values() for cell in cells))
     every.sort(key=lambda cell: cell.parameters * cell.residuals)  # the quick ones first

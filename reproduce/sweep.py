@@ -84,16 +84,16 @@ def run_sweep(
     progress: Progress,
     largest_m: int = ROWS[-1],
     largest_n: int = PARAMETERS[-1],
-    cell_seconds: float = 300.0,
+    seconds: float = 300.0,
     memory: float | None = None,
     measure: Measure | None = None,
 ) -> list[Path]:
     """Time what is not timed yet, then write `table.md`, `table.csv`, `regime.png`, `results.json`."""
-    check_limits(cell_seconds, memory)
+    check_limits(seconds, memory)
     rows = _up_to("largest_m", largest_m, ROWS)
     columns = _up_to("largest_n", largest_n, PARAMETERS)
     machine = claim(out, "sweep")
-    limits = Limits(float(cell_seconds), default_memory() if memory is None else int(memory * 2**30))
+    limits = Limits(float(seconds), default_memory() if memory is None else int(memory * 2**30))
     sizes = [(m, n) for n in columns for m in rows]  # the quick ones first
     measured = run_cells(
         [sweep_cell(m, n, solver) for m, n in sizes for solver in SOLVERS], limits, out, progress, measure
