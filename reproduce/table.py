@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dngd import Config
 from dngd.report.convergence import group_figure
 from dngd.report.group import Group
 from dngd.report.run import Run, find_runs, natural
 from dngd.report.table import Beside, Row, group_rows, to_csv, to_latex, to_markdown
 from dngd.train.comparison import Comparison
-from dngd.train.config import Config
 from dngd.train.directory import atomic_write
 from dngd.train.environment import environment
 from dngd.train.history import plain
