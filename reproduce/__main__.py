@@ -16,7 +16,6 @@ from dngd.train.checkpoint import CheckpointError
 from dngd.train.directory import RunDirectoryError
 from dngd.train.history import HistoryError
 from dngd.train.memory import keep_freed_memory
-from dngd.train.progress import default_progress
 from reproduce import complexity as complexities
 from reproduce import landmarks as landmark
 from reproduce import sweep as sweeps
@@ -76,7 +75,7 @@ def sweep(
         out: directory of the results
         quiet: print the results only
     """
-    return _show(sweeps.run_sweep(out, default_progress(quiet), largest_m, largest_n, seconds, memory))
+    return _show(sweeps.run_sweep(out, _say(quiet), largest_m, largest_n, seconds, memory))
 
 
 def landmarks(
@@ -94,7 +93,7 @@ def landmarks(
         quiet: print the results only
     """
     out = Path("runs") / f"reproduce-landmarks-{size}" if out is None else out
-    return _show(landmark.run_landmark_study(landmark.SIZES[size], out, default_progress(quiet), seed))
+    return _show(landmark.run_landmark_study(landmark.SIZES[size], out, quiet, seed))
 
 
 def complexity(
@@ -115,7 +114,7 @@ def complexity(
     """
     out = Path("runs") / f"reproduce-complexity-{size}" if out is None else out
     study = complexities.SIZES[size]
-    return _show(complexities.run_complexity(study, out, default_progress(quiet), seconds, memory))
+    return _show(complexities.run_complexity(study, out, _say(quiet), seconds, memory))
 
 
 STUDIES: dict[str, Callable[..., int]] = {
@@ -151,6 +150,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("reproduce: interrupted; the same command continues", file=sys.stderr)
         return int(ExitCode.INTERRUPTED)
+
+
+def _say(quiet: bool) -> Callable[[str], None]:
+    return (lambda text: None) if quiet else print
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

@@ -1,4 +1,4 @@
-"""Many measurements, each in a process of its own and stored at once: an interruption loses nothing that was finished.
+"""Run many measurements, each in its own process. Each is stored at once, so an interruption loses no finished one.
 
 A cell that would need too much time or memory, or whose process dies, is a row that says so.
 """
@@ -15,7 +15,6 @@ from typing import Any
 
 from dngd.train.directory import RunDirectoryError, atomic_write, explain
 from dngd.train.environment import environment
-from dngd.train.progress import Progress
 from reproduce.step_cost import Cell, Limits, make_row
 
 Row = Mapping[str, Any]
@@ -26,7 +25,7 @@ Measure = Callable[[Cell, Limits, Path], dict[str, Any]]
 
 
 def check_limits(seconds: float, memory: float | None) -> None:
-    """Refuse bounds that nothing could keep."""
+    """Refuse limits that no measurement could keep."""
     if not 0 < seconds < math.inf:
         raise ValueError(f"seconds={seconds!r} must be a positive number: the time one cell may take, such as 300")
     if memory is not None and not 0 < memory < math.inf:
@@ -34,9 +33,9 @@ def check_limits(seconds: float, memory: float | None) -> None:
 
 
 def run_cells(
-    cells: Sequence[Cell], limits: Limits, out: Path, progress: Progress, measure: Measure | None = None
+    cells: Sequence[Cell], limits: Limits, out: Path, say: Callable[[str], None], measure: Measure | None = None
 ) -> list[Row]:
-    """Measure what is not measured yet; one row for each cell, in order."""
+    """Measure the cells that are not measured yet; returns one row for each cell, in order."""
     directory = out / "cells"
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -49,7 +48,7 @@ def run_cells(
         if row is None or not _is_done(row, cell, limits):
             row = (measure or measure_apart)(cell, limits, path)
             atomic_write(path, json.dumps(row).encode())
-            progress.note(f"{number}/{len(cells)}  {describe(row)}")
+            say(f"{number}/{len(cells)}  {describe(row)}")
         rows.append(row)
     return rows
 
@@ -73,7 +72,7 @@ def measure_apart(cell: Cell, limits: Limits, path: Path) -> dict[str, Any]:
 
 
 def describe(row: Row) -> str:
-    """One line for a person."""
+    """Describe a row in one line."""
     size = f"m = {row['residuals']:,}, n = {row['parameters']:,}, {row['cell']['solver']}"
     if row["median"] is None:
         return f"{size}: {row['status']} ({row['message']})"
@@ -81,7 +80,7 @@ def describe(row: Row) -> str:
 
 
 def claim(out: Path, study: str) -> dict[str, Any]:
-    """The machine of this study's directory; a directory of another study or machine is refused."""
+    """Mark a directory as this study's on this machine, or refuse it as another's; returns the machine."""
     machine = environment()
     described = {"study": study, "processor": machine["processor"], "cores": machine["cores"]}
     path = out / "study.json"
@@ -99,7 +98,7 @@ def claim(out: Path, study: str) -> dict[str, Any]:
 
 
 def machine_line(machine: Mapping[str, Any], rows: Sequence[Row]) -> str:
-    """Where and when."""
+    """Describe where and when rows were measured."""
     dates = sorted({row["date"] for row in rows})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}" if dates else "not yet"
     return f"{machine['processor']}, {machine['cores']} cores, JAX {machine['jax']}, float64; {when}"
@@ -114,7 +113,7 @@ def _stored(path: Path) -> dict[str, Any] | None:
 
 
 def _is_done(row: Row, cell: Cell, limits: Limits) -> bool:
-    """Measured, or known to need more than it may have now; what failed is tried again."""
+    """Whether a row was measured, or is known to exceed the present limits; a failed one is measured again."""
     if row.get("cell") != json.loads(json.dumps(asdict(cell))):
         return False
     over = {"over time": row["limits"]["seconds"] >= limits.seconds, "over memory": row.get("bytes", 0) > limits.bytes}
