@@ -1,4 +1,4 @@
-"""Tables of `docs/benchmarks.md` from the stored results, so that they cannot drift.
+"""Tables of `docs/notebook/benchmarks.md` from the stored results, so that they cannot drift.
 
     python benchmarks/tables.py
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "notebook" / "benchmarks.md"
 RESULTS = ROOT / "benchmarks" / "results"
 BLOCK = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -234,21 +234,11 @@ TABLES = {
 }
 
 
-def readme_table() -> str:
-    """The section "Measured" of README.md, as it stands there."""
-    section = re.search(r"^## Measured(.*?)\n(.*?)(?=^## )", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    if section is None:
-        return ""
-    text = re.sub(r"^<!-- .* -->\n", "", section[2], flags=re.MULTILINE).replace("](docs/", "](")
-    return f"Machine and date:{section[1]}\n{text.rstrip()}\n"
-
-
 def write(page: str) -> str:
     """The page with its tables replaced."""
 
     def replace(found: re.Match) -> str:
-        text = readme_table() if found[2] == "readme" else TABLES[found[2]].text()
-        return f"{found[1]}\n{text}\n{found[3]}"
+        return f"{found[1]}\n{TABLES[found[2]].text()}\n{found[3]}"
 
     return BLOCK.sub(replace, page)
 

@@ -1,1 +1,1 @@
-"""The paper's studies, each by one command."""
+"""The paper's studies, one command each: `python -m reproduce --help`. Not part of the installed package."""

@@ -1,26 +1,34 @@
-"""`dngd reproduce`: the paper's studies, one function each."""
+"""`python -m reproduce STUDY`: the paper's studies, one function each; run it from the root of the repository."""
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+import jax
 import tyro
 
+from dngd.cli.cache import use_cache
 from dngd.cli.exit_code import ExitCode
-from dngd.train.progress import default_progress
+from dngd.train.checkpoint import CheckpointError
+from dngd.train.directory import RunDirectoryError
+from dngd.train.history import HistoryError
+from dngd.train.memory import keep_freed_memory
 from reproduce import complexity as complexities
 from reproduce import landmarks as landmark
 from reproduce import sweep as sweeps
 from reproduce import table as tables
 
-DESCRIPTION = """Repeat a study of the paper; started again it goes on where it stopped.
+DESCRIPTION = """Repeat a study of the paper. Each study can be interrupted: the same command continues it.
 
-  dngd reproduce table          errors of all methods on all problems (about an hour)
-  dngd reproduce sweep          primal against dual over residuals and parameters (about an hour and a half)
-  dngd reproduce landmarks      spectrum of the kernel, iterations of conjugate gradients
-  dngd reproduce complexity     how a step's time and memory grow"""
+  python -m reproduce table          errors of all methods on all problems (about an hour)
+  python -m reproduce sweep          primal against dual over residuals and parameters (about an hour and a half)
+  python -m reproduce landmarks      spectrum of the kernel, iterations of conjugate gradients
+  python -m reproduce complexity     growth of a step's time and memory
+
+Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted."""
 
 
 def table(
@@ -34,12 +42,12 @@ def table(
     """Errors of all methods on the paper's problems beside the published ones, and convergence figures.
 
     Args:
-        size: default takes under an hour, paper is the paper's own, for a GPU
-        seconds: budget of each run; 10 by default
-        seeds: how many, from 0 on; 3 by default
-        problems: names, separated by commas; the paper's seven by default
-        methods: names, separated by commas, each with @paper for the paper's points and rules: auto,dense+ga@paper,adam
-        out: where results go; runs/reproduce-table-SIZE if not given
+        size: default takes about an hour; paper is the paper's own size and wants a GPU
+        seconds: training budget of each run (default: 10)
+        seeds: number of seeds, counted from 0 (default: 3)
+        problems: problem names, separated by commas (default: the paper's seven)
+        methods: method names, separated by commas; append @paper for the paper's points and rules: auto,dense@paper
+        out: directory of the results (default: runs/reproduce-table-SIZE)
     """
     given = {"seconds": seconds, "seeds": seeds, "problems": _names(problems), "methods": _names(methods)}
     study = replace(tables.SIZES[size], **{name: value for name, value in given.items() if value is not None})
@@ -52,7 +60,7 @@ def table(
 def sweep(
     largest_m: int = 6300,
     largest_n: int = 18153,
-    cell_seconds: float = 300.0,
+    seconds: float = 300.0,
     memory: float | None = None,
     out: Path = Path("runs/reproduce-sweep"),
     quiet: bool = False,
@@ -60,14 +68,14 @@ def sweep(
     """Seconds of a primal and a dual step over the paper's residuals and parameters, and the planner's choice.
 
     Args:
-        largest_m: leave out more residuals than this; --largest-m 1800 --largest-n 5403 takes a few minutes
-        largest_n: leave out more parameters than this
-        cell_seconds: time that one measurement may take; what takes longer is marked
-        memory: GiB that a step may take; half of the machine's if not given
-        out: where results go
-        quiet: print nothing but the results
+        largest_m: skip sizes with more residuals; --largest-m 1800 --largest-n 5403 takes a few minutes
+        largest_n: skip sizes with more parameters
+        seconds: time limit of one measurement; a slower one is marked
+        memory: GiB that a step may use (default: half of the machine's)
+        out: directory of the results
+        quiet: print the results only
     """
-    return _show(sweeps.run_sweep(out, default_progress(quiet), largest_m, largest_n, cell_seconds, memory))
+    return _show(sweeps.run_sweep(out, _say(quiet), largest_m, largest_n, seconds, memory))
 
 
 def landmarks(
@@ -79,34 +87,34 @@ def landmarks(
     """Spectrum of the kernel in training, and iterations of conjugate gradients against the number of landmarks.
 
     Args:
-        size: default fits a laptop, paper is the paper's own size (hours, 16 GB)
-        out: where results go; runs/reproduce-landmarks-SIZE if not given
-        seed: of the training run
-        quiet: print nothing but errors
+        size: default fits a laptop; paper is the paper's own size (hours, 16 GB)
+        out: directory of the results (default: runs/reproduce-landmarks-SIZE)
+        seed: seed of the training run
+        quiet: print the results only
     """
     out = Path("runs") / f"reproduce-landmarks-{size}" if out is None else out
-    return _show(landmark.run_landmark_study(landmark.SIZES[size], out, default_progress(quiet), seed))
+    return _show(landmark.run_landmark_study(landmark.SIZES[size], out, quiet, seed))
 
 
 def complexity(
     size: Literal["default", "quick"] = "default",
-    cell_seconds: float = 300.0,
+    seconds: float = 300.0,
     memory: float | None = None,
     out: Path | None = None,
     quiet: bool = False,
 ) -> int:
-    """How time and memory of a step grow with parameters, residuals and dimensions, against theory.
+    """Growth of a step's time and memory with parameters, residuals and dimensions, against theory.
 
     Args:
-        size: default for exponents worth quoting, quick for a look
-        cell_seconds: time that one measurement may take; what takes longer is marked
-        memory: GiB that a step may take; half of the machine's if not given
-        out: where results go; runs/reproduce-complexity-SIZE if not given
-        quiet: print nothing but the results
+        size: default gives exponents worth quoting; quick gives a first look
+        seconds: time limit of one measurement; a slower one is marked
+        memory: GiB that a step may use (default: half of the machine's)
+        out: directory of the results (default: runs/reproduce-complexity-SIZE)
+        quiet: print the results only
     """
     out = Path("runs") / f"reproduce-complexity-{size}" if out is None else out
     study = complexities.SIZES[size]
-    return _show(complexities.run_complexity(study, out, default_progress(quiet), cell_seconds, memory))
+    return _show(complexities.run_complexity(study, out, _say(quiet), seconds, memory))
 
 
 STUDIES: dict[str, Callable[..., int]] = {
@@ -117,16 +125,35 @@ STUDIES: dict[str, Callable[..., int]] = {
 }
 
 
-def run_study(arguments: Sequence[str]) -> int:
-    """`dngd reproduce` followed by these arguments."""
-    return int(
-        tyro.extras.subcommand_cli_from_dict(STUDIES, prog="dngd reproduce", description=DESCRIPTION, args=arguments)
-    )
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one study; returns the exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        use_cache()
+        keep_freed_memory()
+        return int(
+            tyro.extras.subcommand_cli_from_dict(
+                STUDIES, prog="python -m reproduce", description=DESCRIPTION, args=arguments
+            )
+        )
+    except (ValueError, TypeError) as error:
+        print("\n".join((f"reproduce: {error}", *getattr(error, "__notes__", ()))), file=sys.stderr)
+        return int(ExitCode.USAGE)
+    except (RunDirectoryError, CheckpointError, HistoryError, OSError) as error:
+        print(f"reproduce: {error}", file=sys.stderr)
+        return int(ExitCode.ERROR)
+    except (MemoryError, jax.errors.JaxRuntimeError) as error:
+        if isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        print("reproduce: out of memory; choose a smaller --size", file=sys.stderr)
+        return int(ExitCode.ERROR)
+    except KeyboardInterrupt:
+        print("reproduce: interrupted; the same command continues", file=sys.stderr)
+        return int(ExitCode.INTERRUPTED)
 
 
-def reproduce() -> int:
-    """Repeat a study of the paper: table, sweep, landmarks or complexity (dngd reproduce --help)."""
-    return run_study(["--help"])
+def _say(quiet: bool) -> Callable[[str], None]:
+    return (lambda text: None) if quiet else print
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
@@ -137,3 +164,7 @@ def _show(written: Sequence[Path]) -> int:
     for path in written:
         print(path.read_text() if path.suffix == ".md" else f"written: {path}")
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

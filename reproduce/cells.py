@@ -1,10 +1,11 @@
-"""Many measurements, each in a process of its own and stored at once: an interruption loses nothing that was finished.
+"""Run many measurements, each in its own process. Each is stored at once, so an interruption loses no finished one.
 
 A cell that would need too much time or memory, or whose process dies, is a row that says so.
 """
 
 import json
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -14,25 +15,27 @@ from typing import Any
 
 from dngd.train.directory import RunDirectoryError, atomic_write, explain
 from dngd.train.environment import environment
-from dngd.train.progress import Progress
 from reproduce.step_cost import Cell, Limits, make_row
 
 Row = Mapping[str, Any]
+ROOT = Path(__file__).parents[1]
+"""The repository, which holds this package; a child process needs it on its path whatever its working directory."""
+
 Measure = Callable[[Cell, Limits, Path], dict[str, Any]]
 
 
 def check_limits(seconds: float, memory: float | None) -> None:
-    """Refuse bounds that nothing could keep."""
+    """Refuse limits that no measurement could keep."""
     if not 0 < seconds < math.inf:
-        raise ValueError(f"cell_seconds={seconds!r} must be a positive number: the time one cell may take, such as 300")
+        raise ValueError(f"seconds={seconds!r} must be a positive number: the time one cell may take, such as 300")
     if memory is not None and not 0 < memory < math.inf:
         raise ValueError(f"memory={memory!r} must be a positive number of GiB; leave it out for half of the machine's")
 
 
 def run_cells(
-    cells: Sequence[Cell], limits: Limits, out: Path, progress: Progress, measure: Measure | None = None
+    cells: Sequence[Cell], limits: Limits, out: Path, say: Callable[[str], None], measure: Measure | None = None
 ) -> list[Row]:
-    """Measure what is not measured yet; one row for each cell, in order."""
+    """Measure the cells that are not measured yet; returns one row for each cell, in order."""
     directory = out / "cells"
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -45,18 +48,20 @@ def run_cells(
         if row is None or not _is_done(row, cell, limits):
             row = (measure or measure_apart)(cell, limits, path)
             atomic_write(path, json.dumps(row).encode())
-            progress.note(f"{number}/{len(cells)}  {describe(row)}")
+            say(f"{number}/{len(cells)}  {describe(row)}")
         rows.append(row)
     return rows
 
 
 def measure_apart(cell: Cell, limits: Limits, path: Path) -> dict[str, Any]:
-    """In a process of its own, which is stopped when its time is over."""
+    """Measure in a process of its own, which is stopped when its time is over."""
     path.unlink(missing_ok=True)
     arguments = [str(path), json.dumps(asdict(cell)), json.dumps(asdict(limits))]
     command = [sys.executable, "-m", "reproduce.step_cost", *arguments]
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    variables = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=limits.seconds)
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=limits.seconds, env=variables)
     except subprocess.TimeoutExpired:
         return make_row(cell, limits, "over time", message=f"took more than the {limits.seconds:g} s allowed")
     row = _stored(path)
@@ -67,7 +72,7 @@ def measure_apart(cell: Cell, limits: Limits, path: Path) -> dict[str, Any]:
 
 
 def describe(row: Row) -> str:
-    """One line for a person."""
+    """Describe a row in one line."""
     size = f"m = {row['residuals']:,}, n = {row['parameters']:,}, {row['cell']['solver']}"
     if row["median"] is None:
         return f"{size}: {row['status']} ({row['message']})"
@@ -75,7 +80,7 @@ def describe(row: Row) -> str:
 
 
 def claim(out: Path, study: str) -> dict[str, Any]:
-    """The machine of this study's directory; a directory of another study or machine is refused."""
+    """Mark a directory as this study's on this machine, or refuse it as another's; returns the machine."""
     machine = environment()
     described = {"study": study, "processor": machine["processor"], "cores": machine["cores"]}
     path = out / "study.json"
@@ -93,7 +98,7 @@ def claim(out: Path, study: str) -> dict[str, Any]:
 
 
 def machine_line(machine: Mapping[str, Any], rows: Sequence[Row]) -> str:
-    """Where and when."""
+    """Describe where and when rows were measured."""
     dates = sorted({row["date"] for row in rows})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}" if dates else "not yet"
     return f"{machine['processor']}, {machine['cores']} cores, JAX {machine['jax']}, float64; {when}"
@@ -108,7 +113,7 @@ def _stored(path: Path) -> dict[str, Any] | None:
 
 
 def _is_done(row: Row, cell: Cell, limits: Limits) -> bool:
-    """Measured, or known to need more than it may have now; what failed is tried again."""
+    """Whether a row was measured, or is known to exceed the present limits; a failed one is measured again."""
     if row.get("cell") != json.loads(json.dumps(asdict(cell))):
         return False
     over = {"over time": row["limits"]["seconds"] >= limits.seconds, "over memory": row.get("bytes", 0) > limits.bytes}

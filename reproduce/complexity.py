@@ -1,7 +1,7 @@
-r"""How time and memory of a step grow with n, m and d (paper, Section 4.4 "Time and Space Complexity").
+r"""Growth of a step's time and memory with n, m and d (paper, Section 4.4 "Time and Space Complexity").
 
-Along each axis one size grows and the others stay. The exponents fitted to what was measured stand beside two
-predictions, fitted over the very same sizes: the paper's formulas
+Along each axis one size grows and the others stay. The fitted exponents stand beside two predictions, fitted over the
+same sizes: the paper's formulas
 
     primal  m n² + n³,  memory n²        dense  m² n + m³,  memory m²        pcg  t (m n + m ℓ),  memory m + n + ℓ²
 
@@ -24,13 +24,12 @@ from dngd.report.markdown import markdown_table
 from dngd.solver.plan import Cost, default_memory, pcg_cost, plan_jacobian
 from dngd.train.directory import atomic_write
 from dngd.train.history import plain
-from dngd.train.progress import Progress
 from reproduce.cells import Measure, Row, check_limits, claim, machine_line, run_cells
 from reproduce.step_cost import Cell, Limits, cell_from, cell_jacobian
 
 SOLVERS = ("dense", "primal", "pcg")
 RANK, ITERATIONS = 50, 20
-"""Of conjugate gradients: fixed, so that ℓ and t stay the same while sizes grow."""
+"""Settings of conjugate gradients; fixed, so that ℓ and t stay the same while sizes grow."""
 
 AXES = {
     "n": "parameters n (by width, four hidden layers)",
@@ -41,7 +40,7 @@ AXES = {
 
 @dataclass(frozen=True)
 class ComplexityStudy:
-    """Sizes. The primal's stop earlier: its step grows with n³."""
+    """Sizes to measure. The primal's stop earlier, because its step grows with n³."""
 
     n_points: int
     n_widths: tuple[int, ...]
@@ -53,7 +52,7 @@ class ComplexityStudy:
     d_parameters: int
 
     def cells(self, axis: str, solver: str) -> list[Cell]:
-        """Along one axis, smallest first."""
+        """Cells along one axis, smallest first."""
         more = {"rank": RANK, "iterations": ITERATIONS} if solver == "pcg" else {}
         if axis == "n":
             widths = [width for width in self.n_widths if solver != "primal" or width <= self.primal_width]
@@ -90,26 +89,26 @@ SIZES = {
 
 
 def _width(d: int, parameters: int) -> int:
-    """Of three hidden layers, so that d-w-w-w-1 has about so many parameters: 2w² + (d + 4) w + 1."""
+    """Width w at which a network d-w-w-w-1 has about so many parameters: 2w² + (d + 4) w + 1."""
     return max(1, round((math.sqrt((d + 4) ** 2 + 8 * (parameters - 1)) - (d + 4)) / 4))
 
 
 def run_complexity(
     study: ComplexityStudy,
     out: Path,
-    progress: Progress,
-    cell_seconds: float = 300.0,
+    say: Callable[[str], None],
+    seconds: float = 300.0,
     memory: float | None = None,
     measure: Measure | None = None,
 ) -> list[Path]:
-    """Measure what is not measured yet, then write `table.md`, `growth.png`, `results.json`."""
-    check_limits(cell_seconds, memory)
+    """Measure the cells that are not measured yet, then write `table.md`, `growth.png`, `results.json`."""
+    check_limits(seconds, memory)
     machine = claim(out, "complexity")
-    limits = Limits(float(cell_seconds), default_memory() if memory is None else int(memory * 2**30))
+    limits = Limits(float(seconds), default_memory() if memory is None else int(memory * 2**30))
     wanted = {(axis, solver): study.cells(axis, solver) for axis in AXES for solver in SOLVERS}
     every = list(dict.fromkeys(cell for cells in wanted.values() for cell in cells))
     every.sort(key=lambda cell: cell.parameters * cell.residuals)  # the quick ones first
-    found = dict(zip(every, run_cells(every, limits, out, progress, measure), strict=True))
+    found = dict(zip(every, run_cells(every, limits, out, say, measure), strict=True))
     rows = {key: [found[cell] for cell in cells] for key, cells in wanted.items()}
     lines = [line for axis in AXES for solver in SOLVERS for line in exponents(axis, solver, rows[axis, solver])]
     where = machine_line(machine, list(found.values()))
@@ -153,7 +152,7 @@ def fit(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
 
 
 def exponents(axis: str, solver: str, rows: Sequence[Row]) -> list[Exponent]:
-    """Of seconds and bytes along one axis, measured and predicted over the same sizes."""
+    """Exponents of seconds and bytes along one axis, measured and predicted over the same sizes."""
     known = [row for row in rows if row["median"] is not None]
     known = known[upper_half(known)]
     x = [size(axis, row) for row in known]
@@ -177,7 +176,7 @@ PAPER: Mapping[tuple[str, str], Callable[[int, int], float]] = {
     ("pcg", "seconds"): lambda m, n: float(ITERATIONS * (m * n + m * RANK)),
     ("pcg", "bytes"): lambda m, n: float(m + n + RANK**2),
 }
-"""Section 4.4, with every constant one."""
+"""Flops and numbers stored, from Section 4.4 with every constant set to one."""
 
 
 def predicted(cell: Cell) -> Cost:
@@ -189,7 +188,7 @@ def predicted(cell: Cell) -> Cost:
 
 
 def size(axis: str, row: Row) -> float:
-    """Where a row stands on an axis."""
+    """Coordinate of a row on an axis."""
     return float({"n": row["parameters"], "m": row["residuals"], "d": row["cell"]["sizes"][0]}[axis])
 
 

@@ -1,10 +1,11 @@
 r"""How many landmarks does the Nyström preconditioner need? (paper, appendix "Effect of the number of landmarks")
 
-The lid-driven cavity is trained through its Reynolds numbers; at several steps the kernel's spectrum is computed, and
-the dual system `(K + λI) α = r` with the paper's `λ = min(loss, 1e-5)` solved by conjugate gradients for several
-numbers of landmarks ℓ, drawn uniformly (the paper's way) and by randomly pivoted Cholesky (ours).
+The study trains the lid-driven cavity through its Reynolds numbers. At several steps it computes the spectrum of the
+kernel, and solves the dual system `(K + λI) α = r` with the paper's `λ = min(loss, 1e-5)` by conjugate gradients, for
+several numbers of landmarks ℓ, drawn uniformly (the paper's way) and by randomly pivoted Cholesky (ours).
 """
 
+import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,32 +19,36 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
+import dngd
 from dngd import catalogue
 from dngd.jacobian.linearize import TILE_BYTES, linearization
+from dngd.problem.problem import Problem
 from dngd.solver.landmarks import pivoted
 from dngd.solver.pcg import PCG
-from dngd.train import checkpoint
-from dngd.train.config import Config
-from dngd.train.directory import RunDirectory, atomic_write
+from dngd.train.directory import atomic_write
 from dngd.train.environment import environment
-from dngd.train.progress import Progress
-from dngd.train.trainer import train, working_precision
+from dngd.train.trainer import working_precision
 
+PRECISION = "float64"
 TOLERANCE, ITERATIONS, CAP = 1e-10, 500, 1e-5  # the paper's
 WAYS = ("uniform", "pivoted")
 DENSE_ROWS = 6000
-"""Up to this many residuals all eigenvalues are computed; beyond, those of a pivoted approximation."""
+"""Compute all eigenvalues up to this many residuals; beyond, those of a pivoted approximation."""
 
 
 @dataclass(frozen=True)
 class LandmarkStudy:
-    """What is trained, and what is looked at."""
+    """What is trained, and at which steps the kernel is examined."""
 
     interior: int
     boundary: int
     method: str
     at: tuple[int, ...]  # steps
     ranks: tuple[int, ...]
+
+    @property
+    def points(self) -> dict[str, int]:
+        return {"interior": self.interior, "boundary": self.boundary}
 
 
 SIZES = {
@@ -53,60 +58,68 @@ SIZES = {
 }
 
 
-def run_landmark_study(study: LandmarkStudy, out: Path, progress: Progress, seed: int = 0) -> list[Path]:
-    """Train, measure, draw; what is done already is not done again."""
+def run_landmark_study(study: LandmarkStudy, out: Path, quiet: bool = False, seed: int = 0) -> list[Path]:
+    """Train, measure and draw, skipping what is done already; returns the paths of what was written."""
     problem = catalogue.load("cavity")
-    config = Config(
-        method=study.method,
-        points={"interior": study.interior, "boundary": study.boundary},
-        damping="loss",
-        damping_level=CAP,
-        line_search="backtracking",
-        steps=max(study.at) + 1,
-        seed=seed,
-    ).resolved(problem)
-    _train(problem, config, study, out, progress)
-    rows = [_measured(problem, config, study, step, out, progress) for step in study.at]
+    _train(problem, study, out, quiet, seed)
+    rows = []
+    for step in study.at:
+        rows.append(row := _measured(problem, study, step, out))
+        if not quiet:
+            print(f"step {step}: λ = {row['damping']:.1e}, iterations {row['iterations']}")
     results = {"study": asdict(study), "seed": seed, "environment": environment(), "rows": rows}
     atomic_write(out / "results.json", (json.dumps(results, indent=1) + "\n").encode())
     return [_table(rows, study.ranks, out / "table.md"), _figure(rows, out / "spectrum.png"), out / "results.json"]
 
 
-def _train(problem, config: Config, study: LandmarkStudy, out: Path, progress: Progress) -> None:
-    """Leaves the model of every step that is looked at."""
-    missing = [step for step in study.at if not (out / f"model-{step}.npz").exists()]
-    if not missing:
-        return
+def _train(problem: Problem, study: LandmarkStudy, out: Path, quiet: bool, seed: int) -> None:
+    """Train, and store the model of every step in `study.at`."""
 
-    def keep(row: Mapping[str, Any], model) -> None:
+    def path(step: int) -> Path:
+        return out / f"model-{step}.eqx"
+
+    def store(row: Mapping[str, Any], model: Any) -> None:
         if row["step"] in study.at:
-            atomic_write(out / f"model-{row['step']}.npz", checkpoint.serialize(model, {}))
+            stream = io.BytesIO()
+            eqx.tree_serialise_leaves(stream, model)
+            atomic_write(path(row["step"]), stream.getvalue())
 
-    with working_precision(config.precision):
-        first = problem.init(jax.random.fold_in(jax.random.key(config.seed), 0))
+    if all(path(step).exists() for step in study.at):
+        return
     out.mkdir(parents=True, exist_ok=True)
-    atomic_write(out / "model-0.npz", checkpoint.serialize(first, {}))
-    with RunDirectory.create(out / "training", {"problem": "cavity", **config.as_dict()}) as directory:
-        train(problem, config, directory, progress, [keep])
+    with working_precision(PRECISION):
+        store({"step": 0}, problem.init(jax.random.fold_in(jax.random.key(seed), 0)))
+    solution = dngd.solve(
+        problem,
+        method=study.method,
+        points=study.points,
+        damping="loss",
+        damping_level=CAP,
+        line_search="backtracking",
+        steps=max(study.at) + 1,
+        seed=seed,
+        precision=PRECISION,
+        out=out / "training",
+        quiet=quiet,
+        callbacks=[store],
+    )
+    if solution.summary["outcome"] == "interrupted":
+        raise KeyboardInterrupt
 
 
-def _measured(
-    problem, config: Config, study: LandmarkStudy, step: int, out: Path, progress: Progress
-) -> dict[str, Any]:
+def _measured(problem: Problem, study: LandmarkStudy, step: int, out: Path) -> dict[str, Any]:
+    """The stored row of a step; measured first if there is none."""
     path = out / f"step-{step}.json"
     if path.exists():
         return json.loads(path.read_text())
-    with working_precision(config.precision):
-        row = _measure(problem.with_points(config.points), study, step, out)
+    with working_precision(PRECISION):
+        row = _measure(problem.with_points(study.points), study, step, out)
     atomic_write(path, json.dumps(row).encode())
-    best = {way: row["iterations"][way] for way in WAYS}
-    progress.note(f"step {step}: λ = {row['damping']:.1e}, iterations {best}")
     return row
 
 
-def _measure(problem, study: LandmarkStudy, step: int, out: Path) -> dict[str, Any]:
-    like = problem.init(jax.random.key(0))
-    model = checkpoint.deserialize((out / f"model-{step}.npz").read_bytes(), like)[0]
+def _measure(problem: Problem, study: LandmarkStudy, step: int, out: Path) -> dict[str, Any]:
+    model = eqx.tree_deserialise_leaves(out / f"model-{step}.eqx", problem.init(jax.random.key(0)))
     batch = problem.sample(jax.random.fold_in(jax.random.key(7), step))
     residual, jacobian = _linearize(problem.terms(_constants(problem, step)), model, batch)
     loss = 0.5 * float(jnp.sum(residual**2))
@@ -122,8 +135,8 @@ def _measure(problem, study: LandmarkStudy, step: int, out: Path) -> dict[str, A
     }
 
 
-def _constants(problem, step: int) -> Mapping[str, float]:
-    """Of the stage that a step belongs to."""
+def _constants(problem: Problem, step: int) -> Mapping[str, float]:
+    """Constants of the stage that a step belongs to."""
     for stage in problem.stages:
         if step < stage.steps:
             return stage.constants
@@ -146,7 +159,7 @@ def _solve(rank: int, way: str, jacobian, residual, damping):
 
 
 def _spectrum(jacobian, rank: int) -> np.ndarray:
-    """Largest eigenvalues first."""
+    """Eigenvalues of the kernel, largest first."""
     if jacobian.shape[0] <= DENSE_ROWS:
         kernel = np.asarray(eqx.filter_jit(lambda jacobian: jacobian.gram())(jacobian))
         return np.linalg.eigvalsh(kernel)[::-1]

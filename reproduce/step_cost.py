@@ -53,7 +53,7 @@ DAMPING, FIXED_WORK_DAMPING = 1e-5, 1e-10
 
 @dataclass(frozen=True)
 class Cell:
-    """What is measured: a problem with this network and so many points inside and as many on the boundary."""
+    """What to measure: a problem with this network, and this many points inside and on the boundary each."""
 
     problem: str  # kovasznay, or laplace in as many dimensions as the network has inputs
     sizes: tuple[int, ...]
@@ -89,7 +89,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a cell may take, and how often a step is repeated."""
+    """Limits of one measurement, and how often a step is repeated."""
 
     seconds: float  # for the whole measurement, compilation included
     bytes: int
@@ -110,7 +110,7 @@ def laplace(dimension: int) -> Problem:
 
 
 def cell_jacobian(cell: Cell) -> FactoredJacobian:
-    """Shapes of this cell's Jacobian, for the planner; nothing is computed."""
+    """Abstract Jacobian of this cell, for the planner; nothing is computed."""
     with working_precision("float64"):
         problem = cell.make()
         model = eqx.filter_eval_shape(problem.init, jax.random.key(0))
@@ -119,7 +119,7 @@ def cell_jacobian(cell: Cell) -> FactoredJacobian:
 
 
 def measure(cell: Cell, limits: Limits) -> dict[str, Any]:
-    """A row: seconds of each repetition, bytes, and how the step ended."""
+    """Measure one cell; returns a row with the seconds of each repetition, the bytes, and the outcome of the step."""
     with working_precision("float64"):
         problem = cell.make()
         model, batch = problem.init(jax.random.key(0)), problem.sample(jax.random.key(1))
@@ -150,7 +150,7 @@ def measure(cell: Cell, limits: Limits) -> dict[str, Any]:
 
 
 def make_row(cell: Cell, limits: Limits, status: str, **more: Any) -> dict[str, Any]:
-    """What every row says, whatever came of it."""
+    """Make a row with the entries that every row has."""
     return {
         "cell": asdict(cell),
         "residuals": cell.residuals,
@@ -165,7 +165,7 @@ def make_row(cell: Cell, limits: Limits, status: str, **more: Any) -> dict[str, 
 
 
 def _repeat(step, limits: Limits) -> tuple[list[float], Any]:
-    """Seconds of some steps after one that warms up; of that one alone where it takes long (it compiles nothing)."""
+    """Time some steps after one to warm up; if that one takes long, it alone counts (it compiles nothing)."""
 
     def timed() -> tuple[float, Any]:
         begin = time.perf_counter()
@@ -178,7 +178,7 @@ def _repeat(step, limits: Limits) -> tuple[list[float], Any]:
 
 
 def cell_from(values: Mapping[str, Any]) -> Cell:
-    """A cell as read from JSON."""
+    """Make a cell from its JSON form."""
     return Cell(**{**values, "sizes": tuple(values["sizes"])})
 
 

@@ -12,7 +12,7 @@ import csv
 import io
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from dngd.report.regime_map import regime_map
 from dngd.report.table import plain
 from dngd.solver.plan import Plan, default_memory, plan_jacobian
 from dngd.train.directory import atomic_write
-from dngd.train.progress import Progress
 from reproduce.cells import Measure, Row, check_limits, claim, machine_line, run_cells
 from reproduce.published import DUAL_SECONDS, PARAMETERS, PRIMAL_SECONDS, ROWS
 from reproduce.step_cost import Cell, Limits, cell_jacobian
@@ -52,7 +51,7 @@ class SweepCell:
 
     @property
     def ratio(self) -> float | None:
-        """Primal over dual."""
+        """Seconds of a primal step over those of a dual step."""
         known = "primal" in self.seconds and "dense" in self.seconds
         return self.seconds["primal"] / self.seconds["dense"] if known else None
 
@@ -64,12 +63,12 @@ class SweepCell:
 
     @property
     def dual_wins(self) -> bool:
-        """A primal step that took more than it may loses."""
+        """Whether the dual is faster; a primal step over its limit counts as slower."""
         return "dense" in self.seconds and (self.ratio is None or self.ratio > 1)
 
     @property
     def is_wide(self) -> bool:
-        """Where the paper finds the dual faster throughout."""
+        """Whether the size is one where the paper finds the dual faster throughout."""
         return self.parameters >= 2853 and self.residuals <= self.parameters
 
 
@@ -81,23 +80,21 @@ def sweep_cell(m: int, n: int, solver: str) -> Cell:
 
 def run_sweep(
     out: Path,
-    progress: Progress,
+    say: Callable[[str], None],
     largest_m: int = ROWS[-1],
     largest_n: int = PARAMETERS[-1],
-    cell_seconds: float = 300.0,
+    seconds: float = 300.0,
     memory: float | None = None,
     measure: Measure | None = None,
 ) -> list[Path]:
-    """Time what is not timed yet, then write `table.md`, `table.csv`, `regime.png`, `results.json`."""
-    check_limits(cell_seconds, memory)
+    """Time the cells that are not timed yet, then write `table.md`, `table.csv`, `regime.png`, `results.json`."""
+    check_limits(seconds, memory)
     rows = _up_to("largest_m", largest_m, ROWS)
     columns = _up_to("largest_n", largest_n, PARAMETERS)
     machine = claim(out, "sweep")
-    limits = Limits(float(cell_seconds), default_memory() if memory is None else int(memory * 2**30))
+    limits = Limits(float(seconds), default_memory() if memory is None else int(memory * 2**30))
     sizes = [(m, n) for n in columns for m in rows]  # the quick ones first
-    measured = run_cells(
-        [sweep_cell(m, n, solver) for m, n in sizes for solver in SOLVERS], limits, out, progress, measure
-    )
+    measured = run_cells([sweep_cell(m, n, solver) for m, n in sizes for solver in SOLVERS], limits, out, say, measure)
     plans = {size: plan_jacobian(cell_jacobian(sweep_cell(*size, "dense")), limits.bytes) for size in sizes}
     cells = collect(measured, plans)
     text = sweep_text(cells, machine_line(machine, measured))
@@ -117,7 +114,7 @@ def _up_to(name: str, largest: int, values: Sequence[int]) -> list[int]:
 
 
 def collect(rows: Sequence[Row], plans: Mapping[Size, Plan]) -> list[SweepCell]:
-    """Rows of the same size together."""
+    """Group rows of the same size."""
     cells = []
     for size, plan in plans.items():
         mine = {row["cell"]["solver"]: row for row in rows if (row["residuals"], row["parameters"]) == size}
@@ -133,7 +130,7 @@ def published_ratios() -> dict[Size, float]:
 
 
 def sweep_text(cells: Sequence[SweepCell], where: str) -> str:
-    """All of the study in words and tables."""
+    """Write the study in words and tables."""
     published = published_ratios()
     tables = [
         ("Seconds of a primal step over those of a dual step, in brackets the paper's", _ratio_cell(published)),
@@ -147,7 +144,7 @@ def sweep_text(cells: Sequence[SweepCell], where: str) -> str:
 
 
 def sweep_sentences(cells: Sequence[SweepCell]) -> list[str]:
-    """What the sweep shows, counted."""
+    """State what the sweep shows, in counts."""
     wide = [cell for cell in cells if cell.is_wide]
     lost = [cell for cell in wide if not cell.dual_wins]
     planned = [cell for cell in cells if cell.seconds]

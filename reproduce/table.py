@@ -1,8 +1,8 @@
 r"""The paper's table of results and its convergence figures: seven problems, methods, seeds, one budget.
 
-One comparison (`dngd compare`) for each problem, seed after seed, so that a table over all problems is there after the
-first. Started again it repeats no finished run; more problems, methods or seeds may join. A method may be followed by a
-preset, such as `dense+ga@paper`: the paper's points, damping and line search instead of the default ones.
+The study runs one comparison (`dngd compare`) for each problem, seed after seed, so that a table over all problems
+exists after the first seed. Started again, it repeats no finished run; problems, methods and seeds may be added. A
+method may name a preset, such as `dense+ga@paper`: the paper's points, damping and line search.
 """
 
 import datetime
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dngd import Config
 from dngd.report.convergence import group_figure
 from dngd.report.group import Group
 from dngd.report.run import Run, find_runs, natural
 from dngd.report.table import Beside, Row, group_rows, to_csv, to_latex, to_markdown
 from dngd.train.comparison import Comparison
-from dngd.train.config import Config
 from dngd.train.directory import atomic_write
 from dngd.train.environment import environment
 from dngd.train.history import plain
@@ -26,16 +26,16 @@ from reproduce.published import ERRORS, NAMES, SECONDS
 
 PUBLISHED = "published"
 START_SECONDS, COMPILE_SECONDS = 10.0, 25.0
-"""What a run takes beyond its budget, roughly, on two cores: starting, tracing, the last evaluation; and once for each
-problem and method, compiling (other seeds find the program in the cache)."""
+"""Approximate time of a run beyond its budget, on two cores: starting, tracing and the last evaluation for each run;
+compiling once for each problem and method (other seeds find the program in the cache)."""
 
 SMALL_BATCHES = ("kovasznay", "poisson100k")
-"""Problems of which a step with the paper's points takes a second or so on two cores; of the others ten to hundreds."""
+"""Problems whose step with the paper's points takes about a second on two cores; others take ten to hundreds."""
 
 
 @dataclass(frozen=True)
 class TableStudy:
-    """What is run. `methods` None: for each problem those of `default_methods`; `seconds` None: the paper's budget."""
+    """What to run. `methods=None` means `default_methods` of each problem, `seconds=None` the paper's budget."""
 
     problems: tuple[str, ...] = tuple(ERRORS)
     methods: tuple[str, ...] | None = None
@@ -61,7 +61,7 @@ class TableStudy:
         return SECONDS.get(problem, max(SECONDS.values())) if self.seconds is None else float(self.seconds)
 
     def comparisons(self, out: Path, seed: int) -> list[Comparison]:
-        """One for each problem and preset; refuses names that do not exist."""
+        """One comparison for each problem and preset; refuses unknown names."""
         made = []
         for problem in self.problems:
             presets: dict[str, list[str]] = {}
@@ -81,8 +81,11 @@ SIZES = {
 
 
 def default_methods(problem: str, preset: str) -> tuple[str, ...]:
-    """Ours, and what the paper reports for this problem. On a laptop D-NGD goes by the paper's rules only where its
-    batch is small; by ours `dense+ga` is what `auto` does, and left out."""
+    """Our method, and those that the paper reports for this problem.
+
+    On a laptop D-NGD uses the paper's rules only if the paper's batch is small. With our rules `dense+ga` equals `auto`
+    and is left out.
+    """
     reported = ERRORS.get(problem, {})
     if preset == "paper":
         return ("auto@default", *reported)
@@ -92,10 +95,10 @@ def default_methods(problem: str, preset: str) -> tuple[str, ...]:
 
 
 def run_table(study: TableStudy, out: Path, say: Callable[[str], None] = print) -> list[Path]:
-    """Run what is not finished, and write the table after every seed; the paths of what was written."""
+    """Run what is not finished, and write the table after every seed; returns the paths of what was written."""
     study.comparisons(out, 0)  # refuses, before anything runs, what does not exist
     runs = sum(len(study.plan(problem)) for problem in study.problems) * study.seeds
-    say(f"{runs} runs, {about(study)} if none is finished yet; interrupted and started again it goes on")
+    say(f"{runs} runs, {about(study)} if none is finished yet; if interrupted, the same command continues")
     written: list[Path] = []
     for seed in range(study.seeds):
         for comparison in study.comparisons(out, seed):
@@ -106,14 +109,14 @@ def run_table(study: TableStudy, out: Path, say: Callable[[str], None] = print) 
 
 
 def about(study: TableStudy) -> str:
-    """How long all of it takes."""
+    """Estimate how long the study takes."""
     budgets = [study.seconds_for(problem) for problem in study.problems for _ in study.plan(problem)]
     minutes = sum(COMPILE_SECONDS + study.seeds * (START_SECONDS + seconds) for seconds in budgets) / 60
     return f"about {minutes:.0f} minutes" if minutes < 100 else f"about {minutes / 60:.0f} hours"
 
 
 def write_table(study: TableStudy, out: Path) -> list[Path]:
-    """`table.md`, `table.csv`, `table.tex`, `convergence.png` and `results.json` of the runs that there are."""
+    """`table.md`, `table.csv`, `table.tex`, `convergence.png` and `results.json` from the runs that exist."""
     groups = label_runs(find_runs([out / "runs"]))
     rows = group_rows(groups, ())
     beside = [Beside(PUBLISHED, [published(row.group) for row in rows])]
@@ -133,7 +136,7 @@ def write_table(study: TableStudy, out: Path) -> list[Path]:
 
 
 def label_runs(runs: Sequence[Run]) -> list[Group]:
-    """Runs that differ in their seed alone together, labelled `method` or `method@preset`."""
+    """Group runs that differ in their seed alone; the label is `method` or `method@preset`."""
     members: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         preset = run.config.get("preset", "default")
@@ -145,7 +148,7 @@ def label_runs(runs: Sequence[Run]) -> list[Group]:
 
 
 def published(group: Group) -> float:
-    """The paper's median of the same method, for `auto` of its best D-NGD; NaN if it has none."""
+    """The paper's median of the same method (for `auto`, of its best D-NGD); NaN if it reports none."""
     reported, method = ERRORS.get(group.problem, {}), group.label.partition("@")[0]
     best = min((reported[name] for name in ("dense", "dense+ga", "pcg") if name in reported), default=math.nan)
     return best if method == "auto" else reported.get(method, math.nan)
@@ -156,7 +159,7 @@ def budget(study: TableStudy) -> str:
 
 
 def differences(study: TableStudy, rows: Sequence[Row], machine: Mapping[str, Any]) -> str:
-    """Where, when, and how this is not what the paper did."""
+    """State where and when the runs were made, and how they differ from the paper's."""
     counts = sorted({row.runs for row in rows})
     seeds = " to ".join(str(count) for count in dict.fromkeys((counts[0], counts[-1])))
     names = ", ".join(f"{ours} is {theirs}" for ours, theirs in NAMES.items())
@@ -173,7 +176,7 @@ def differences(study: TableStudy, rows: Sequence[Row], machine: Mapping[str, An
 
 
 def failures(rows: Sequence[Row]) -> list[str]:
-    """Which runs failed, and why."""
+    """List the failed runs and their reasons."""
     return [
         f"{run.problem}, {row.group.label}, seed {run.summary['seed']}: {run.summary['message'] or run.status}"
         for row in rows

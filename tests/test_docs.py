@@ -2,6 +2,7 @@
 
 import functools
 import importlib.util
+import inspect
 import re
 import shlex
 from pathlib import Path
@@ -14,9 +15,11 @@ from dngd.cli.main import COMMANDS
 from dngd.cli.pairs import split_pairs
 from dngd.cli.settings import read_settings
 from reproduce.__main__ import STUDIES
+from results import tables
 
 ROOT = Path(__file__).parents[1]
-PAGES = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
+DOCS = ROOT / "docs"
+PAGES = {str(path.relative_to(DOCS)): path.read_text() for path in sorted(DOCS.rglob("*.md"))}
 ALL = PAGES | {"README.md": (ROOT / "README.md").read_text()}
 
 
@@ -84,13 +87,22 @@ def test_code_runs(page, tmp_path, monkeypatch):
 # -------------------------------------------------------------------------------------------------- nothing left out
 
 
+def members(module):
+    """Its public classes and functions: those of `__all__`, or those that it defines."""
+    own = {name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
+    names = getattr(module, "__all__", sorted(name for name in own if not name.startswith("_")))
+    return [name for name in names if callable(getattr(module, name)) and name not in dngd.__all__]
+
+
 @pytest.mark.parametrize("name", dngd.__all__)
 def test_reference_has_every_public_name(name):
-    inside = getattr(getattr(dngd, name), "__all__", None)
-    for member in [name] if inside is None else [f"{name}.{member}" for member in inside if member not in dngd.__all__]:
-        assert re.search(rf"^\.\. auto(class|function):: dngd\.{re.escape(member)}$", PAGES["api.md"], re.MULTILINE)
-    if inside is not None:
-        assert f".. automodule:: dngd.{name}\n" in PAGES["api.md"]
+    module = getattr(dngd, name)
+    is_module = inspect.ismodule(module)
+    for member in [f"{name}.{member}" for member in members(module)] if is_module else [name]:
+        documented = rf"^\.\. auto(class|function):: dngd\.{re.escape(member)}$"
+        assert re.search(documented, PAGES["api.md"], re.MULTILINE), f"dngd.{member} is not in docs/api.md"
+    if is_module:
+        assert f".. automodule:: {module.__name__}\n" in PAGES["api.md"]
 
 
 def test_every_outcome_has_its_remedy():
@@ -101,8 +113,11 @@ def test_every_outcome_has_its_remedy():
 
 
 def test_every_page_is_in_the_navigation():
-    listed = re.findall(r"^(\w+)$", "\n".join(blocks(PAGES["index.md"], r"\{toctree\}")), re.MULTILINE)
-    assert sorted({*listed, "index"}) == sorted(Path(name).stem for name in PAGES)
+    listed = {"index.md"}
+    for page, text in PAGES.items():
+        names = re.findall(r"^([\w/]+)$", "\n".join(blocks(text, r"\{toctree\}")), re.MULTILINE)
+        listed |= {str(Path(page).parent / f"{name}.md") for name in names}
+    assert listed == set(PAGES)
 
 
 def test_every_problem_is_described():
@@ -120,13 +135,13 @@ def script(path):
 
 
 def test_tables_are_those_of_the_benchmarks():
-    page = PAGES["benchmarks.md"]
+    page = PAGES["notebook/benchmarks.md"]
     assert script("benchmarks/tables.py").write(page) == page, "run python benchmarks/tables.py"
 
 
 def test_tables_are_those_of_the_runs():
-    for path, text in script("results/collect.py").pages().items():
-        assert text == path.read_text(), "run python results/collect.py table"
+    for path, text in tables.pages().items():
+        assert text == path.read_text(), "run python -m results.tables"
 
 
 def test_figures_are_small_and_shown():
@@ -147,15 +162,15 @@ def anchors(text):
 
 @pytest.mark.parametrize("page", ALL)
 def test_links_lead_somewhere(page):
-    folder = ROOT if page == "README.md" else ROOT / "docs"
+    file = ROOT / page if page == "README.md" else DOCS / page
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(ALL[page])):
         if re.match(r"https://", target):
             continue
         path, _, anchor = target.partition("#")
-        file = (folder / path).resolve() if path else folder / page
-        assert file.exists(), f"{page}: {target}"
+        there = (file.parent / path).resolve() if path else file
+        assert there.exists(), f"{page}: {target}"
         if anchor:
-            assert anchor in anchors(file.read_text()), f"{page}: {target}"
+            assert anchor in anchors(there.read_text()), f"{page}: {target}"
 
 
 # ------------------------------------------------------------------------------------------------------ commands
@@ -195,14 +210,16 @@ def test_commands_exist(page, tmp_path, monkeypatch):
         if program == "dngd":
             assert arguments[0] in PARSER, f"{page}: {command}"
             if len(arguments) > 1 and "--help" not in arguments:  # a bare `dngd solve` is only a name
-                study = arguments[0] == "reproduce"
-                parser, rest = (
-                    (STUDY_PARSER, arguments[1:]) if study else (PARSER, split_pairs(read_settings(arguments)))
-                )
-                parsed = tyro.extras.subcommand_cli_from_dict(parser, args=rest)
+                parsed = tyro.extras.subcommand_cli_from_dict(PARSER, args=split_pairs(read_settings(arguments)))
                 assert parsed == 0, f"{page}: {command}"
         elif program == "make":
             assert set(arguments) <= targets, f"{page}: {command}"
+        elif program == "python" and arguments[:2] == ["-m", "reproduce"]:
+            if len(arguments) > 2 and "--help" not in arguments:
+                parsed = tyro.extras.subcommand_cli_from_dict(STUDY_PARSER, args=arguments[2:])
+                assert parsed == 0, f"{page}: {command}"
+        elif program == "python" and arguments[0] == "-m":
+            assert importlib.util.find_spec(arguments[1]), f"{page}: {command}"
         elif program == "python" and arguments[0].endswith(".py"):
             script = ROOT / arguments[0]
             assert script.exists(), f"{page}: {command}"

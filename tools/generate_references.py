@@ -1,9 +1,9 @@
 """Compute the reference tables and the evidence that they are converged.
 
-``python -m tools.generate_references [allen_cahn|cavity|all]`` solves at the stored and at
-finer resolutions, prints the differences and writes ``data/*.npz`` (tables) and ``data/*.json``
-(evidence).  Only this command writes there.  About ten minutes on one core; the finest cavity
-needs about 6 GB of memory.
+``python -m tools.generate_references [allen_cahn|cavity|all]`` solves at the stored and at finer
+resolutions, prints the differences, and writes the tables to ``src/dngd/catalogue/reference/data``
+and the evidence to ``tools/evidence``.  Only this command writes there.  It takes about ten minutes
+on one core; the finest cavity needs about 6 GB of memory.
 """
 
 import argparse
@@ -15,9 +15,12 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from . import allen_cahn, cavity
+from dngd.catalogue.reference import allen_cahn as stored_allen_cahn
+from dngd.catalogue.reference import cavity as stored_cavity
+from tools import allen_cahn, cavity
 
-DATA = Path(__file__).parent / "data"
+EVIDENCE = Path(__file__).parent / "evidence"
+DATA = Path(__file__).parents[1] / "src" / "dngd" / "catalogue" / "reference" / "data"
 REYNOLDS_NUMBERS = (100, 400, 1000, 3000)
 
 
@@ -33,7 +36,7 @@ def _write(name, evidence, started):
         **evidence,
         "seconds": round(time.perf_counter() - started, 1),
     }
-    (DATA / f"{name}.json").write_text(json.dumps(evidence, indent=2) + "\n")
+    (EVIDENCE / f"{name}.json").write_text(json.dumps(evidence, indent=2) + "\n")
     size = (DATA / f"{name}.npz").stat().st_size
     print(f"wrote {name}.npz ({size} bytes) and {name}.json, {evidence['seconds']} s")
 
@@ -43,7 +46,7 @@ def generate_allen_cahn(modes=2048, step=1 / 4096):
     started = time.perf_counter()
     table = allen_cahn.build_table(modes, step)
     allen_cahn.save_allen_cahn(DATA / "allen_cahn.npz", table)
-    table = allen_cahn.load_allen_cahn()
+    table = stored_allen_cahn.load_allen_cahn()
     # Early times sample the layer at the kink; the others avoid the nodes of the table.
     times = np.unique(np.concatenate([[0.0], np.geomspace(1e-6, 0.05, 13), np.linspace(0, 1, 21)]))
     uniform = np.linspace(0, 1, 2001)
@@ -63,7 +66,7 @@ def generate_allen_cahn(modes=2048, step=1 / 4096):
         "double_time": base - run("double time", modes, step / 2, relative_step=0.05),
         "double_both": base - finest,
         "no_kink_subtraction_quadruple_modes": run("plain Galerkin", 4 * modes, step, subtract_kink=False) - finest,
-        "stored_table": allen_cahn.evaluate(table, times[:, None], x) - finest,
+        "stored_table": stored_allen_cahn.evaluate(table, times[:, None], x) - finest,
     }
     report = {}
     for name, difference in compared.items():
@@ -113,14 +116,14 @@ def extrema(table):
         return float(found.fun), float(found.x)
 
     half = np.full(1, 0.5)
-    u_min, u_at = polish(lambda y: cavity.evaluate(table, half + 0 * y, y)[0])
-    v_min, v_min_at = polish(lambda x: cavity.evaluate(table, x, half + 0 * x)[1])
-    v_max, v_max_at = polish(lambda x: -cavity.evaluate(table, x, half + 0 * x)[1])
+    u_min, u_at = polish(lambda y: stored_cavity.evaluate(table, half + 0 * y, y)[0])
+    v_min, v_min_at = polish(lambda x: stored_cavity.evaluate(table, x, half + 0 * x)[1])
+    v_max, v_max_at = polish(lambda x: -stored_cavity.evaluate(table, x, half + 0 * x)[1])
     grid = np.linspace(0, 1, 201)
-    psi = cavity.streamfunction_derivatives(table, grid[:, None], grid)[0]
+    psi = stored_cavity.streamfunction_derivatives(table, grid[:, None], grid)[0]
     point = grid[list(np.unravel_index(psi.argmin(), psi.shape))]
     for _ in range(20):  # Newton on the gradient
-        value, gx, gy, hxx, hxy, hyy = cavity.streamfunction_derivatives(table, *point)
+        value, gx, gy, hxx, hxy, hyy = stored_cavity.streamfunction_derivatives(table, *point)
         point = point - np.linalg.solve([[hxx, hxy], [hxy, hyy]], [gx, gy])
     return {
         "u_minimum_on_x_half": {"value": u_min, "y": u_at},
@@ -140,7 +143,7 @@ def generate_cavity(coarse=56, stored=80, fine=120):
         runs[size] = guesses
         print(f"cavity size {size}: {time.perf_counter() - begun:.0f} s", flush=True)
     cavity.save_cavity(DATA / "cavity.npz", runs[stored])
-    runs["file"] = [cavity.load_cavity(reynolds) for reynolds in REYNOLDS_NUMBERS]
+    runs["file"] = [stored_cavity.load_cavity(reynolds) for reynolds in REYNOLDS_NUMBERS]
 
     # A Gauss grid finer than any of the runs: its points crowd where the errors are.
     nodes, weights = np.polynomial.legendre.leggauss(200)
@@ -152,10 +155,10 @@ def generate_cavity(coarse=56, stored=80, fine=120):
 
     report = {}
     for index, reynolds in enumerate(REYNOLDS_NUMBERS):
-        exact = cavity.evaluate(runs[fine][index], x, y)
+        exact = stored_cavity.evaluate(runs[fine][index], x, y)
         entry = {}
         for size in (coarse, stored, "file"):
-            u, v, p = (a - b for a, b in zip(cavity.evaluate(runs[size][index], x, y), exact, strict=True))
+            u, v, p = (a - b for a, b in zip(stored_cavity.evaluate(runs[size][index], x, y), exact, strict=True))
             entry[f"{size}_against_{fine}"] = {
                 "velocity_relative_l2": float(norm(u, v) / norm(*exact[:2])),
                 "velocity": _largest(np.hypot(u, v), x, y),
@@ -185,11 +188,12 @@ def generate_cavity(coarse=56, stored=80, fine=120):
     )
 
 
-def main():
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("which", nargs="?", default="all", choices=["allen_cahn", "cavity", "all"])
-    which = parser.parse_args().which
+    which = parser.parse_args(arguments).which
     DATA.mkdir(exist_ok=True)
+    EVIDENCE.mkdir(exist_ok=True)
     if which in ("allen_cahn", "all"):
         generate_allen_cahn()
     if which in ("cavity", "all"):

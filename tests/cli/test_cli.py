@@ -96,12 +96,6 @@ def test_settings_from_a_file_and_what_is_typed_wins(tmp_path):
         (["compare", SMALL, "--methods", "dense,adm"], "did you mean 'adam'"),
         (["compare", SMALL, "--method", "adam"], "--method adam: a comparison takes --methods"),
         (["compare", SMALL, "--seeds", "0"], "at least one seed"),
-        (["reproduce", "table", "--seeds", "0"], "seeds=0 leaves nothing to run; give at least 1"),
-        (["reproduce", "table", "--methods", "auto,adm"], "did you mean 'adam'"),
-        (["reproduce", "table", "--problems", "haet"], "did you mean 'heat'"),
-        (["reproduce", "sweep", "--largest-n", "100"], "largest_n=100 leaves nothing .* at least 303"),
-        (["reproduce", "sweep", "--cell-seconds", "0"], "cell_seconds=0.0 must be a positive number"),
-        (["reproduce", "complexity", "--memory", "-1"], "memory=-1.0 must be a positive number of GiB"),
     ],
 )
 def test_wrong_usage_is_explained(arguments, message, capsys):
@@ -143,14 +137,6 @@ def test_a_file_finds_what_stands_beside_it(tmp_path, capsys):
     )
     assert main(["plan", "mine.py:problem"]) == ExitCode.DONE
     assert "m = 7 residuals" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("study", ["table", "sweep", "landmarks", "complexity"])
-def test_every_study_has_its_options(study, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["reproduce", study, "--help"])
-    assert ended.value.code == ExitCode.DONE
-    assert "--out" in capsys.readouterr().out
 
 
 def test_unknown_option_gets_a_suggestion(capsys):

@@ -3,6 +3,10 @@
 from reproduce.step_cost import make_row
 
 
+def silent(text):
+    """Print nothing."""
+
+
 class Synthetic:
     """Measures a cell by a formula; `stop` interrupts after so many."""
 

@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from studies.synthetic import Synthetic
+from studies.synthetic import Synthetic, silent
 
 from dngd.train.directory import RunDirectoryError
-from dngd.train.progress import Quiet
 from reproduce.cells import claim, describe, measure_apart, run_cells
 from reproduce.step_cost import Cell, Limits, measure
 
@@ -15,7 +14,7 @@ LIMITS = Limits(seconds=600.0, bytes=2**30, repeats=2)  # a busy machine takes m
 
 
 def test_a_cell_is_measured_in_a_process_of_its_own(tmp_path):
-    (row,) = run_cells([TINY], LIMITS, tmp_path, Quiet())
+    (row,) = run_cells([TINY], LIMITS, tmp_path, silent)
     assert row["status"] == "measured", row["message"]
     assert (row["residuals"], row["parameters"]) == (10, 27)
     assert 2 <= len(row["seconds"]) <= 50
@@ -48,10 +47,10 @@ def test_a_cell_that_breaks_says_why(tmp_path):
 
 def test_bounds_raised_later_let_marked_cells_be_measured(tmp_path):
     slow, fast = Synthetic(lambda cell: None), Synthetic(lambda cell: 0.5)
-    assert run_cells([TINY], LIMITS, tmp_path, Quiet(), slow)[0]["status"] == "over time"
-    run_cells([TINY], LIMITS, tmp_path, Quiet(), slow)
+    assert run_cells([TINY], LIMITS, tmp_path, silent, slow)[0]["status"] == "over time"
+    run_cells([TINY], LIMITS, tmp_path, silent, slow)
     assert len(slow.asked) == 1  # the bound is the same: known to be too slow
-    (row,) = run_cells([TINY], Limits(1200.0, 2**30), tmp_path, Quiet(), fast)
+    (row,) = run_cells([TINY], Limits(1200.0, 2**30), tmp_path, silent, fast)
     assert row["status"] == "measured"
 
 

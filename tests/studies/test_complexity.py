@@ -4,9 +4,8 @@ import json
 import math
 
 import pytest
-from studies.synthetic import Synthetic
+from studies.synthetic import Synthetic, silent
 
-from dngd.train.progress import Quiet
 from reproduce.complexity import SIZES, ComplexityStudy, exponents, fit, run_complexity, upper_half
 
 TINY = ComplexityStudy(
@@ -40,9 +39,9 @@ def test_the_larger_half_counts(count, kept):
 def test_study_finds_the_exponents_and_measures_nothing_twice(tmp_path):
     first = Synthetic(law, size=lambda cell: 8 * cell.residuals**2, stop=7)
     with pytest.raises(KeyboardInterrupt):
-        run_complexity(TINY, tmp_path, Quiet(), measure=first)
+        run_complexity(TINY, tmp_path, silent, measure=first)
     second = Synthetic(law, size=lambda cell: 8 * cell.residuals**2)
-    written = run_complexity(TINY, tmp_path, Quiet(), measure=second)
+    written = run_complexity(TINY, tmp_path, silent, measure=second)
     assert not set(first.asked) & set(second.asked)
     assert len(first.asked) + len(second.asked) == (4 + 3 + 4) + 3 * 3 + 3 * 3
     results = json.loads((tmp_path / "results.json").read_text())
@@ -60,7 +59,7 @@ def test_study_finds_the_exponents_and_measures_nothing_twice(tmp_path):
 
 
 def test_nothing_measured_gives_dashes_not_a_crash(tmp_path):
-    run_complexity(TINY, tmp_path, Quiet(), measure=Synthetic(lambda cell: None))
+    run_complexity(TINY, tmp_path, silent, measure=Synthetic(lambda cell: None))
     text = (tmp_path / "table.md").read_text()
     assert "| – | – | – | – |" in text
     assert "over time" in text

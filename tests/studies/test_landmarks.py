@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from dngd.train.progress import Quiet
 from reproduce.landmarks import LandmarkStudy, run_landmark_study
 
 TINY = LandmarkStudy(interior=16, boundary=8, method="dense", at=(0, 2), ranks=(4, 32))
@@ -12,7 +11,7 @@ TINY = LandmarkStudy(interior=16, boundary=8, method="dense", at=(0, 2), ranks=(
 
 @pytest.mark.slow
 def test_study_is_resumable_and_complete(tmp_path):
-    written = run_landmark_study(TINY, tmp_path / "study", Quiet())
+    written = run_landmark_study(TINY, tmp_path / "study", quiet=True)
     results = json.loads((tmp_path / "study/results.json").read_text())
     assert [row["step"] for row in results["rows"]] == [0, 2]
     for row in results["rows"]:
@@ -25,6 +24,6 @@ def test_study_is_resumable_and_complete(tmp_path):
     assert {path.name for path in written} == {"table.md", "spectrum.png", "results.json"}
     before = (tmp_path / "study/step-2.json").stat().st_mtime_ns
     (tmp_path / "study/table.md").unlink()
-    run_landmark_study(TINY, tmp_path / "study", Quiet())
+    run_landmark_study(TINY, tmp_path / "study", quiet=True)
     assert (tmp_path / "study/step-2.json").stat().st_mtime_ns == before
     assert "| 2 |" in (tmp_path / "study/table.md").read_text()

@@ -4,9 +4,8 @@ import csv
 import json
 
 import pytest
-from studies.synthetic import Synthetic
+from studies.synthetic import Synthetic, silent
 
-from dngd.train.progress import Quiet
 from reproduce.sweep import SweepCell, run_sweep, sweep_sentences
 
 
@@ -18,20 +17,20 @@ def seconds(cell):
 def test_interrupted_and_started_again_it_times_nothing_twice(tmp_path):
     first = Synthetic(seconds, stop=5)
     with pytest.raises(KeyboardInterrupt):
-        run_sweep(tmp_path, Quiet(), 1800, 2853, measure=first)
+        run_sweep(tmp_path, silent, 1800, 2853, measure=first)
     second = Synthetic(seconds)
-    run_sweep(tmp_path, Quiet(), 1800, 2853, measure=second)
+    run_sweep(tmp_path, silent, 1800, 2853, measure=second)
     assert len(first.asked) == 5
     assert len(second.asked) == 2 * 2 * 3 - 5
     assert not set(first.asked) & set(second.asked)
     again = Synthetic(seconds)
-    written = run_sweep(tmp_path, Quiet(), 1800, 2853, measure=again)
+    written = run_sweep(tmp_path, silent, 1800, 2853, measure=again)
     assert not again.asked
     assert {path.name for path in written} == {"table.md", "table.csv", "regime.png", "results.json"}
 
 
 def test_ratios_stand_beside_the_published_ones(tmp_path):
-    run_sweep(tmp_path, Quiet(), 1800, 2853, measure=Synthetic(seconds))
+    run_sweep(tmp_path, silent, 1800, 2853, measure=Synthetic(seconds))
     rows = {(row["m"], row["n"]): row for row in csv.DictReader((tmp_path / "table.csv").open())}
     assert len(rows) == 4
     assert float(rows["300", "2853"]["ratio"]) == pytest.approx((2853 / 300) ** 2)
@@ -46,7 +45,7 @@ def test_ratios_stand_beside_the_published_ones(tmp_path):
 
 
 def test_a_cell_over_its_bound_is_marked_and_lost_for_the_primal(tmp_path):
-    run_sweep(tmp_path, Quiet(), 300, 2853, measure=Synthetic(lambda c: None if c.solver == "primal" else seconds(c)))
+    run_sweep(tmp_path, silent, 300, 2853, measure=Synthetic(lambda c: None if c.solver == "primal" else seconds(c)))
     text = (tmp_path / "table.md").read_text()
     assert "over time" in text
     assert "not timed: m = 300, n = 303: primal over time" in text

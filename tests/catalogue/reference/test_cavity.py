@@ -1,15 +1,15 @@
 """The cavity tables against fresh solves, the equations, boundary values and published numbers."""
 
 import json
-from importlib import resources
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.polynomial import Polynomial, chebyshev
 
-from dngd.catalogue.reference import cavity, corner, load_cavity
-from dngd.catalogue.reference.cavity import evaluate
-from dngd.problem import reference
+from dngd.catalogue.reference import corner, load_cavity
+from dngd.catalogue.reference.cavity import CavityTable, evaluate, streamfunction_derivatives
+from tools import cavity
 
 REYNOLDS_NUMBERS = (100, 400, 1000, 3000)
 
@@ -84,7 +84,7 @@ def test_classical_cavity_has_the_published_extrema():
 
     They give seven digits; at this small size the extrema are within 5e-5 of theirs.
     """
-    table = cavity.solve([1000], 32, lid=corner.constant_lid())[0]
+    table = cavity.solve([1000], 32, lid=cavity.constant_lid())[0]
     s = np.linspace(0, 1, 4001)
     u = evaluate(table, 0.5 + 0 * s, s)[0]
     v = evaluate(table, s, 0.5 + 0 * s)[1]
@@ -116,14 +116,14 @@ def test_manufactured_streamfunction_is_recovered():
 
     still = corner.Lid(lambda x: (0 * x, 0 * x, 0 * x), 0.0, 0.0)
     coefficients = cavity.newton(still, reynolds, 8, source=source)
-    table = cavity.CavityTable(reynolds, still, coefficients, np.zeros((8, 8)))
+    table = CavityTable(reynolds, still, coefficients, np.zeros((8, 8)))
     (x, y), _, _ = patch((0, 1), (0, 1), 12)
     u, v, _ = evaluate(table, x, y)
     assert np.abs(u - derivative(x, y, 0, 1)).max() < 1e-10
     assert np.abs(v + derivative(x, y, 1, 0)).max() < 1e-10
 
 
-@pytest.mark.parametrize("lid", [corner.smooth_lid(), corner.constant_lid()])
+@pytest.mark.parametrize("lid", [corner.smooth_lid(), cavity.constant_lid()])
 def test_corner_flow_is_a_stokes_flow(lid):
     """Lid and wall velocities, and grad p = Delta u for its pressure, away from the corner."""
     s = np.linspace(0.01, 1, 50)
@@ -133,7 +133,7 @@ def test_corner_flow_is_a_stokes_flow(lid):
     _, psi_x, psi_y, *_ = corner.corner_derivatives(lid, np.zeros_like(s), 1 - s)
     assert np.allclose([psi_x, psi_y], 0)
     (x, y), dx, dy = patch((0.3, 0.6), (0.4, 0.7), 30)
-    zeta, p = corner.corner_laplacian(lid, x, y), corner.corner_pressure(lid, x, y)
+    zeta, p = cavity.corner_laplacian(lid, x, y), corner.corner_pressure(lid, x, y)
     assert np.abs(dx @ p - zeta @ dy.T).max() < 1e-8
     assert np.abs(p @ dy.T + dx @ zeta).max() < 1e-8
     psi, *_, psi_xx, psi_xy, psi_yy = corner.corner_derivatives(lid, x, y)
@@ -153,11 +153,11 @@ def test_pressure_is_logarithmic_at_the_top_corners():
 
 
 def test_evidence_belongs_to_the_table():
-    evidence = json.loads((resources.files(reference) / "data" / "cavity.json").read_text())
+    evidence = json.loads((Path(cavity.__file__).parent / "evidence" / "cavity.json").read_text())
     for reynolds in REYNOLDS_NUMBERS:
         entry = evidence["reynolds"][str(reynolds)]
         stored, fine = (entry[name]["streamfunction_minimum"] for name in ("extrema", "extrema_fine"))
-        psi, psi_x, psi_y, *_ = cavity.streamfunction_derivatives(load_cavity(reynolds), *stored["at"])
+        psi, psi_x, psi_y, *_ = streamfunction_derivatives(load_cavity(reynolds), *stored["at"])
         assert abs(psi - stored["value"]) < 1e-12
         assert max(abs(psi_x), abs(psi_y)) < 1e-9
         assert abs(psi - fine["value"]) < 1e-10

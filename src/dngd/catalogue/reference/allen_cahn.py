@@ -1,30 +1,25 @@
-r"""Allen-Cahn reference: cosine Galerkin in space, exponential time differencing in time.
+r"""Allen-Cahn reference: evaluation of the stored table.
 
 The problem is
 
 .. math::  u_t = \varepsilon u_{xx} + 5u - 5u^3, \quad \varepsilon = 10^{-4}, \quad
            u(0, x) = x^2 \cos \pi x,
 
-two-periodic in :math:`x`, for :math:`t \in [0, 1]`.  The datum is even, so the solution is a cosine
-series on :math:`[0, 1]`.  Its periodic extension has a kink at :math:`x = \pm 1` (slope jump 4, the
-cosine coefficients fall only like :math:`k^{-2}`), which for :math:`t > 0` becomes a layer of width
-:math:`\sqrt{4 \varepsilon t}`.  We take that layer out in closed form.  Writing
+two-periodic in :math:`x`, for :math:`t \in [0, 1]`.  The datum's periodic extension has a kink at
+:math:`x = \pm 1` (slope jump 4), which for :math:`t > 0` becomes a layer of width
+:math:`\sqrt{4 \varepsilon t}`.  The layer is known in closed form:
 
 .. math::  \kappa(t, x) = \tfrac13 - x^2 - 2 \varepsilon t
-           + 2 \sqrt{4 \varepsilon t}\; \mathrm{ierfc}\frac{1 - |x|}{\sqrt{4 \varepsilon t}},
+           + 2 \sqrt{4 \varepsilon t}\; \mathrm{ierfc}\frac{1 - |x|}{\sqrt{4 \varepsilon t}}
 
-which solves the heat equation and carries the same kink, we put
-:math:`u = e^{-10 t} \kappa + b`.  The factor :math:`e^{-10t}` is the linearised reaction at the
-kink, where :math:`u = -1` and :math:`f'(-1) = -10`; with it the source of :math:`b` has no kink
-either, and the coefficients of :math:`b` start at :math:`k^{-4}`.  They are integrated by ETDRK4.
+solves the heat equation and carries the same kink, and :math:`u = e^{-10 t} \kappa + b`.  The factor
+:math:`e^{-10t}` is the linearised reaction at the kink, where :math:`u = -1` and :math:`f'(-1) = -10`.
 
-The stored table holds :math:`b` as a cosine series in x times a Chebyshev series in every time
-slab, so :func:`evaluate` takes any (t, x).  Its largest error is at the kink for t < 0.02, about
-4e-10: the neglected :math:`k^{-4}` tail, 0.4 / K^3 for K = 1115 stored modes.  Away from there it
-is below 1e-10 (``data/allen_cahn.json`` has the measured numbers).
-
-References: S. M. Cox and P. C. Matthews, J. Comput. Phys. 176 (2002) 430-455 (ETDRK4);
-A.-K. Kassam and L. N. Trefethen, SIAM J. Sci. Comput. 26 (2005) 1214-1233 (its coefficients).
+The table holds :math:`b` as a cosine series in x times a Chebyshev series in every time slab, so
+:func:`evaluate` takes any (t, x).  Its largest error is at the kink for t < 0.02, about 4e-10: the
+neglected :math:`k^{-4}` tail, 0.4 / K^3 for K = 1115 stored modes.  Away from there it is below
+1e-10.  ``tools/allen_cahn.py`` computes the table; ``tools/evidence/allen_cahn.json`` has the
+measured errors.
 """
 
 from dataclasses import dataclass
@@ -32,15 +27,9 @@ from importlib import resources
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from scipy.fft import dct
-from scipy.special import erfc
 
 DIFFUSION = 1e-4
-REACTION = 5.0
-KINK_DECAY = 2 * REACTION  # minus the slope of 5u - 5u^3 at u = -1
-
-# Time slabs of the table: narrower where the layer at the kink is young.
-SLAB_EDGES = np.array([0.0, 1 / 256, 1 / 64, 1 / 16, 1 / 4, 1 / 2, 3 / 4, 1.0])
+KINK_DECAY = 10.0  # minus the slope of 5u - 5u^3 at u = -1
 
 
 @dataclass(frozen=True)
@@ -51,13 +40,10 @@ class AllenCahnTable:
     coefficients: tuple
 
 
-def initial(x):
-    """The datum x^2 cos(pi x) on [-1, 1]."""
-    return x**2 * np.cos(np.pi * x)
-
-
 def kink(t, x):
     """The heat solution kappa(t, x) with the datum's kink, for |x| <= 1 (images are exp(-2500))."""
+    from scipy.special import erfc  # here, so that importing dngd does not import SciPy
+
     width = np.sqrt(4 * DIFFUSION * np.asarray(t, float))
     distance = 1 - np.abs(x)
     scaled = distance / np.maximum(width, 1e-150)
@@ -65,124 +51,6 @@ def kink(t, x):
     gaussian = np.exp(-(np.minimum(scaled, 30.0) ** 2))
     layer = width * gaussian / np.sqrt(np.pi) - distance * erfc(scaled)
     return 1 / 3 - np.asarray(x) ** 2 - 2 * DIFFUSION * t + 2 * layer
-
-
-def kink_coefficients(modes):
-    """Cosine coefficients of kappa at t = 0: 4 (-1)^(k-1) / (pi k)^2."""
-    k = np.arange(1, modes)
-    return np.concatenate([[0.0], 4 * (-1.0) ** (k - 1) / (np.pi * k) ** 2])
-
-
-def initial_coefficients(modes):
-    """Exact cosine coefficients of the datum (not interpolated: that would alias the kink)."""
-
-    def moment(m):  # integral of x^2 cos(m pi x) over [0, 1]
-        safe = np.where(m == 0, 1, m)
-        return np.where(m == 0, 1 / 3, 2 * (-1.0) ** m / (np.pi * safe) ** 2)
-
-    k = np.arange(modes)
-    values = moment(np.abs(k - 1)) + moment(k + 1)
-    values[0] /= 2
-    return values
-
-
-def _exponential_coefficients(step, eigenvalues, contour_points=32):
-    """ETDRK4 weights by means over circles round step * eigenvalue: no cancellation near zero."""
-    roots = np.exp(1j * np.pi * (np.arange(contour_points) + 0.5) / contour_points)
-    z = step * eigenvalues[:, None] + roots
-    e = np.exp(z)
-    half = step * np.mean((np.exp(z / 2) - 1) / z, axis=1).real
-    first = step * np.mean((-4 - z + e * (4 - 3 * z + z**2)) / z**3, axis=1).real
-    middle = step * np.mean((2 + z + e * (z - 2)) / z**3, axis=1).real
-    last = step * np.mean((-4 - 3 * z - z**2 + e * (4 - z)) / z**3, axis=1).real
-    return half, first, middle, last
-
-
-def solve(times, modes, largest_step, subtract_kink=True, relative_step=0.1):
-    """Cosine coefficients at ``times`` (increasing, from 0): array (times, modes).
-
-    Returned are those of the remainder b, or of u itself if ``subtract_kink`` is false (a plain
-    Galerkin method, slower to converge, kept as an independent check).  Steps are at most
-    ``largest_step`` and at most ``relative_step * t``, because the layer has no time scale but t;
-    the first step is ``largest_step / 64``.
-    """
-    points = 2 * modes  # the cubic term of `modes` cosines is then free of aliasing
-    grid = (np.arange(points) + 0.5) / points
-    eigenvalues = -DIFFUSION * (np.pi * np.arange(modes)) ** 2
-
-    def source(t, coefficients):
-        lifted = np.exp(-KINK_DECAY * t) * kink(t, grid) if subtract_kink else 0.0
-        half_weighted = np.zeros(points)
-        half_weighted[:modes] = coefficients / 2
-        half_weighted[0] *= 2
-        u = dct(half_weighted, type=3) + lifted
-        value = dct(REACTION * (u - u**3) + KINK_DECAY * lifted, type=2)[:modes] / points
-        value[0] /= 2
-        return value
-
-    state = initial_coefficients(modes)
-    if subtract_kink:
-        state = state - kink_coefficients(modes)
-    t, result = 0.0, [state]
-    weights_of = {}
-    for target in times[1:]:
-        while target - t > 1e-14:
-            wanted = min(largest_step, max(relative_step * t, largest_step / 64))
-            # Powers of two times largest_step, so that few sets of weights are computed.
-            step = largest_step * 2.0 ** np.floor(np.log2(wanted / largest_step) + 1e-9)
-            step = min(step, target - t)
-            if step not in weights_of:
-                if len(weights_of) > 16:
-                    weights_of.clear()
-                weights_of[step] = (
-                    np.exp(step * eigenvalues),
-                    np.exp(step * eigenvalues / 2),
-                    *_exponential_coefficients(step, eigenvalues),
-                )
-            whole, halfway, half, first, middle, last = weights_of[step]
-            n0 = source(t, state)
-            a = halfway * state + half * n0
-            n1 = source(t + step / 2, a)
-            b = halfway * state + half * n1
-            n2 = source(t + step / 2, b)
-            c = halfway * a + half * (2 * n2 - n0)
-            n3 = source(t + step, c)
-            state = whole * state + first * n0 + 2 * middle * (n1 + n2) + last * n3
-            t += step
-        t = target
-        result.append(state)
-    return np.array(result)
-
-
-def reconstruct(times, x, coefficients, subtract_kink=True):
-    """u on the grid ``times`` by ``x`` (in [0, 1]) from the answer of :func:`solve`."""
-    u = coefficients @ np.cos(np.pi * np.outer(np.arange(coefficients.shape[1]), x))
-    times = np.asarray(times)[:, None]
-    return u + np.exp(-KINK_DECAY * times) * kink(times, x) if subtract_kink else u
-
-
-def slab_times(nodes):
-    """Chebyshev-Lobatto times of every slab, (slabs, nodes), increasing; ends are shared."""
-    unit = (1 - np.cos(np.pi * np.arange(nodes) / (nodes - 1))) / 2
-    left, right = SLAB_EDGES[:-1, None], SLAB_EDGES[1:, None]
-    return left + (right - left) * unit
-
-
-def build_table(modes, largest_step, nodes=20, keep=1e-12):
-    """Solve and compress: coefficients below ``keep`` go, the others are rounded to 2^-42."""
-    per_slab = slab_times(nodes)
-    times = np.concatenate([[0.0], per_slab[:, 1:].ravel()])
-    values = solve(times, modes, largest_step)
-    blocks = []
-    for s in range(len(per_slab)):
-        samples = values[s * (nodes - 1) : s * (nodes - 1) + nodes]
-        unit = -np.cos(np.pi * np.arange(nodes) / (nodes - 1))
-        series = np.linalg.solve(chebyshev.chebvander(unit, nodes - 1), samples)
-        used = np.flatnonzero(np.abs(series).max(axis=0) > keep)[-1] + 1
-        degree = np.flatnonzero(np.abs(series).max(axis=1) > keep)[-1] + 1
-        # The rounding makes the low bytes zero, which is what lets the file compress.
-        blocks.append(np.round(series[:degree, :used] * 2.0**42) / 2.0**42)
-    return AllenCahnTable(SLAB_EDGES.copy(), tuple(blocks))
 
 
 def evaluate(table, t, x, chunk=1024):
@@ -204,12 +72,6 @@ def evaluate(table, t, x, chunk=1024):
             in_time = chebyshev.chebvander(unit, series.shape[0] - 1) @ series
             u[chosen] += np.einsum("pk,pk->p", in_time, np.cos(x[chosen, None] * wave_numbers))
     return u.reshape(shape)
-
-
-def save_allen_cahn(path, table):
-    """Write a table as a compressed archive."""
-    blocks = {f"coefficients_{s}": block for s, block in enumerate(table.coefficients)}
-    np.savez_compressed(path, slab_edges=table.slab_edges, **blocks)
 
 
 def load_allen_cahn():

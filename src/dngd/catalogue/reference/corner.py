@@ -44,12 +44,7 @@ def smooth_lid(steepness=10.0):
     return Lid(derivatives, 0.0, steepness * np.tanh(steepness / 2))
 
 
-def constant_lid():
-    """u = 1, the classical cavity; for comparison with published values."""
-    return Lid(lambda x: (np.ones_like(x), np.zeros_like(x), np.zeros_like(x)), 1.0, 0.0)
-
-
-def _goursat(lid, z):
+def goursat(lid, z):
     """f, f', f'', g, g', g'' for the two singular terms together."""
     logarithm = np.log(z)
     # n = 1: F = -a (theta / 2 - pi / 8 + pi / 8 cos 2 theta + sin 2 theta / 4).
@@ -70,15 +65,15 @@ def _goursat(lid, z):
     return f, f1, f2, g, g1, g2
 
 
-def _complex_position(x, y):
+def complex_position(x, y):
     z = x + 1j * (1 - y)
     return np.where(z == 0, 1e-150, z)  # the corner itself: finite, and right for the velocity
 
 
 def corner_derivatives(lid, x, y):
     """psi, psi_x, psi_y, psi_xx, psi_xy, psi_yy of the left corner's flow in the whole plane."""
-    z = _complex_position(x, y)
-    f, f1, f2, g, g1, g2 = _goursat(lid, z)
+    z = complex_position(x, y)
+    f, f1, f2, g, g1, g2 = goursat(lid, z)
     bar = np.conj(z)
     psi = (bar * f + g).real
     along = (f + bar * f1 + g1).real
@@ -92,18 +87,9 @@ def corner_pressure(lid, x, y):
     """Pressure over viscosity of both corner flows (2 a_1 log r at the left); its mean is zero."""
 
     def left(s):
-        return 4 * _goursat(lid, _complex_position(s, y))[1].imag
+        return 4 * goursat(lid, complex_position(s, y))[1].imag
 
     return left(x) - left(1 - x)
-
-
-def corner_laplacian(lid, x, y):
-    """Delta psi of both corner flows together."""
-
-    def left(s):
-        return 4 * _goursat(lid, _complex_position(s, y))[1].real
-
-    return left(x) + left(1 - x)
 
 
 def _cutoff(x):

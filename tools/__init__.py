@@ -1,0 +1,1 @@
+"""Programs for maintainers, run from the root of the repository. Not part of the installed package."""
