@@ -30,12 +30,14 @@ def core(size):
 
 CASES = {
     "mlp": lambda: core(2),
-    "scaled": lambda: axis_aligned(MLP((2, 8, 8, 1), key=KEY, input_scale=30.0), 0.0, 1.0, key=KEY),
+    "scaled": lambda: axis_aligned(
+        MLP((2, 8, 8, 1), key=KEY, input_scale=30.0), 0.0, 1.0, key=KEY, coordinates=("t", "x")
+    ),
     "one layer": lambda: MLP((2, 1), key=KEY, input_scale=30.0),
     "swish": lambda: MLP((2, 8, 1), key=KEY, activation=jax.nn.swish),
-    "periodic": lambda: PeriodicEmbedding(core(3), {1: 2.0}),
+    "periodic": lambda: PeriodicEmbedding(core(3), {"x": 2.0}, ("t", "x")),
     "fourier": lambda: FourierFeatures(core(10), 2, 5, key=KEY),
-    "initial": lambda: InitialValue(core(2), lambda x: x[1] ** 2),
+    "initial": lambda: InitialValue(core(2), lambda x: x[1] ** 2, ("t", "x")),
     "sphere": lambda: VanishOnSphere(core(2)),
     "constrained": lambda: Constrained(core(2), lambda network, x: x[0] * network(x)),
     "linen": lambda: from_flax(nn.Sequential([nn.Dense(8), nn.tanh, nn.Dense(1)]), 2, KEY),
@@ -82,7 +84,7 @@ def test_output_scale_is_that_of_the_last_weights():
 def test_axis_aligned_neurons_see_one_coordinate_of_a_centred_box(input_scale):
     low, high = jnp.array([0.0, -5.0, 10.0]), jnp.array([1.0, 5.0, 20.0])
     plain = MLP((3, 1000, 1), key=KEY, input_scale=input_scale)
-    network = axis_aligned(plain, low, high, key=KEY, shared=[0], scale=2.0)
+    network = axis_aligned(plain, low, high, key=KEY, coordinates=("t", "x", "y"), shared=["t"], scale=2.0)
     seen = network.weights[0] != 0
     assert jnp.all(seen[:, 0])
     assert jnp.all(jnp.sum(seen[:, 1:], axis=1) == 1)
@@ -95,8 +97,9 @@ def test_axis_aligned_neurons_see_one_coordinate_of_a_centred_box(input_scale):
     glorot = (2 / 1003) ** 0.5
     points = low + (high - low) * jax.random.uniform(KEY, (1000, 3))
     assert jnp.std(jax.vmap(before_activation)(points)) == pytest.approx(2 * 3**0.5 * glorot, rel=0.05)
-    spread = axis_aligned(plain, low, high, key=KEY, spread=0.5)
-    assert jnp.std(spread.biases[0] - axis_aligned(plain, low, high, key=KEY).biases[0]) == pytest.approx(0.5, rel=0.1)
+    spread = axis_aligned(plain, low, high, key=KEY, coordinates={"x": 3}, spread=0.5)
+    without = axis_aligned(plain, low, high, key=KEY, coordinates={"x": 3})
+    assert jnp.std(spread.biases[0] - without.biases[0]) == pytest.approx(0.5, rel=0.1)
     assert jnp.all(spread.biases[-1] == 0)
 
 
@@ -106,7 +109,9 @@ def test_a_small_inner_scale_makes_a_sum_over_coordinates():
     mlp = MLP((2, 64, 64, 64, 1), key=KEY)
 
     def interaction(inner_scale, of):
-        network = axis_aligned(mlp, -1.0, 1.0, key=KEY, spread=0.5, scale=2.0, inner_scale=inner_scale)
+        network = axis_aligned(
+            mlp, -1.0, 1.0, key=KEY, coordinates={"x": 2}, spread=0.5, scale=2.0, inner_scale=inner_scale
+        )
         one, other, both, none = (of(network, jnp.array(x)) for x in [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.0, 0.0)])
         return float(jnp.linalg.norm(both - one - other + none) / jnp.linalg.norm(both - none))
 
@@ -121,20 +126,22 @@ def test_a_small_inner_scale_makes_a_sum_over_coordinates():
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"inner_scale": 0.0}, "inner_scale=0.0 must be positive"),
+        ({"inner_scale": 0.0}, "inner_scale=0.0 must be greater than 0"),
         ({"high": [1.0, 0.0]}, "must be below"),
-        ({"shared": [0, 1]}, "not all of them"),
-        ({"shared": [2]}, "some of the coordinates 0 … 1"),
+        ({"shared": ["t", "x"]}, "not all of them"),
+        ({"shared": ["y"]}, "unknown coordinate 'y'"),
+        ({"coordinates": ("x",)}, "the network has 2 inputs"),
         ({"mlp": MLP((2, 1), key=KEY)}, "hidden layer"),
     ],
 )
 def test_axis_aligned_needs_a_box_and_a_coordinate(options, reason):
     with pytest.raises(ValueError, match=reason):
-        axis_aligned(**({"mlp": core(2), "low": [0.0, 0.0], "high": [1.0, 1.0], "key": KEY} | options))
+        given = {"mlp": core(2), "low": [0.0, 0.0], "high": [1.0, 1.0], "key": KEY, "coordinates": ("t", "x")}
+        axis_aligned(**(given | options))
 
 
 def test_periodic_embedding_is_periodic_with_all_derivatives():
-    network = PeriodicEmbedding(core(3), {1: 2.0})
+    network = PeriodicEmbedding(core(3), {"x": 2.0}, ("t", "x"))
 
     def u(x):
         return network(x)[0]
@@ -146,7 +153,7 @@ def test_periodic_embedding_is_periodic_with_all_derivatives():
 
 
 def test_hard_conditions_hold_whatever_the_network():
-    initial = InitialValue(core(2), lambda x: jnp.sin(x[1]))
+    initial = InitialValue(core(2), lambda x: jnp.sin(x[1]), ("t", "x"))
     assert jnp.allclose(initial(jnp.array([0.0, 0.7])), jnp.sin(0.7))
     assert not jnp.allclose(initial(jnp.array([0.5, 0.7])), jnp.sin(0.7))
     surface = jnp.array([0.6, 0.8])
@@ -167,8 +174,8 @@ def test_frequencies_are_not_trained():
         (lambda: MLP((2, 0, 1), key=KEY), "positive whole"),
         (lambda: MLP((2, 1), key=KEY, scale=-1.0), "scale=-1.0"),
         (lambda: MLP((2, 1), key=KEY, activation="tanh"), "not a function"),
-        (lambda: PeriodicEmbedding(core(3), {1: 0.0}), "period 0.0"),
-        (lambda: PeriodicEmbedding(core(3), {5: 1.0})(jnp.zeros(2)), "coordinate 5"),
+        (lambda: PeriodicEmbedding(core(3), {"x": 0.0}, ("t", "x")), "the period of x=0.0 must be greater than 0"),
+        (lambda: PeriodicEmbedding(core(3), {"y": 1.0}, ("t", "x")), "unknown coordinate 'y'"),
         (lambda: FourierFeatures(core(10), 2, 0, key=KEY), "count=0"),
         (lambda: Constrained(core(2), None), "not callable"),
         (lambda: from_flax(nn.Dense(1), 2), "with a key"),

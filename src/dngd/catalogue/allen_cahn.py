@@ -61,7 +61,7 @@ def allen_cahn() -> Problem:
             "interior": Equation(emphasised_equation, points=1000, sampling=where_it_is_wrong),
             "initial": Initial(start, points=200, weight=10.0, sampling=where_it_is_wrong),
         },
-        network=lambda key: PeriodicEmbedding(MLP((3, 100, 100, 100, 100, 1), key=key), {1: 2.0}),
+        network=lambda key: PeriodicEmbedding(MLP((3, 100, 100, 100, 100, 1), key=key), {"x": 2.0}, ("t", "x")),
         reference=Reference(reference, batched=True, points=20_000),
         presets={
             "default": Preset({"interior": 250, "initial": 50}),

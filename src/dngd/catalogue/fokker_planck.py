@@ -12,6 +12,7 @@ from dngd.problem.preset import Preset, paper_preset
 from dngd.problem.problem import Problem
 
 DIMENSION = 9
+COORDINATES = {"t": 1, "x": DIMENSION}
 
 
 def equation(q, x, diffusion):
@@ -35,8 +36,10 @@ def network(key):
     weights, biases = jax.random.split(key)
     mlp = MLP((DIMENSION + 1, 256, 256, 128, 128, 1), key=weights, output_scale=5.0)
     low, high = [0.0] + [-5.0] * DIMENSION, [1.0] + [5.0] * DIMENSION
-    mlp = axis_aligned(mlp, low, high, key=biases, shared=[0], scale=2.0, spread=1.0, inner_scale=0.1)
-    return InitialValue(mlp, initial)
+    mlp = axis_aligned(
+        mlp, low, high, key=biases, coordinates=COORDINATES, shared=["t"], scale=2.0, spread=1.0, inner_scale=0.1
+    )
+    return InitialValue(mlp, initial, COORDINATES)
 
 
 def fokker_planck() -> Problem:

@@ -25,7 +25,9 @@ def network(key):
     """The paper's, a sum of functions along the axes at first."""
     weights, biases = jax.random.split(key)
     mlp = MLP((11, 256, 256, 128, 128, 1), key=weights)
-    return axis_aligned(mlp, 0.0, 1.0, key=biases, shared=[0], scale=2.0, spread=0.5, inner_scale=0.1)
+    return axis_aligned(
+        mlp, 0.0, 1.0, key=biases, coordinates={"t": 1, "x": 10}, shared=["t"], scale=2.0, spread=0.5, inner_scale=0.1
+    )
 
 
 def heat() -> Problem:

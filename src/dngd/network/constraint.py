@@ -1,10 +1,12 @@
 """Conditions that a network fulfils by construction."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+
+from dngd.derivative.names import Coordinates
 
 
 class InitialValue(eqx.Module):
@@ -14,13 +16,28 @@ class InitialValue(eqx.Module):
 
     - `network`: `ψ`.
     - `initial`: `q₀`, a function of the whole point; its time is `start`.
-    - `axis`, `start`: position of the time coordinate, and `t₀`.
+    - `coordinates`: names of all coordinates in order, or a mapping from names to sizes, as in `dngd.Box`.
+    - `time`, `start`: name of the time coordinate, and `t₀`.
+
+    **Example:** `InitialValue(network, lambda point: jnp.sin(point[1]), ("t", "x"))`
     """
 
     network: Callable
     initial: Callable = eqx.field(static=True)
-    axis: int = eqx.field(static=True, default=0)
-    start: float = eqx.field(static=True, default=0.0)
+    axis: int = eqx.field(static=True)
+    start: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        network: Callable,
+        initial: Callable,
+        coordinates: Iterable[str] | Mapping[str, int],
+        *,
+        time: str = "t",
+        start: float = 0.0,
+    ):
+        self.network, self.initial, self.start = network, initial, float(start)
+        self.axis = Coordinates.of(coordinates).axis(time)
 
     def __call__(self, x: Float[Array, " d"]) -> Float[Array, "..."]:
         at_start = jnp.concatenate([x[: self.axis], jnp.full(1, self.start, x.dtype), x[self.axis + 1 :]])

@@ -1,13 +1,16 @@
 """What a network sees instead of the raw coordinates."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
+
+from dngd import check
+from dngd.derivative.names import Coordinates
 
 
 class PeriodicEmbedding(eqx.Module):
@@ -16,23 +19,22 @@ class PeriodicEmbedding(eqx.Module):
     **Arguments:**
 
     - `network`: takes one entry more for every periodic coordinate.
-    - `periods`: position of a coordinate → its period `P`.
+    - `periods`: name of a coordinate → its period `P`.
+    - `coordinates`: names of all coordinates in order, or a mapping from names to sizes, as in `dngd.Box`.
 
-    **Example:** Allen-Cahn with coordinates `(t, x)`, `x` of period two:
-    `PeriodicEmbedding(MLP((3, 100, 100, 1), key=key), {1: 2.0})`.
+    **Example:** Allen-Cahn, `x` of period two:
+    `PeriodicEmbedding(MLP((3, 100, 100, 1), key=key), {"x": 2.0}, ("t", "x"))`.
     """
 
     network: Callable
     periods: tuple[tuple[int, float], ...] = eqx.field(static=True)
 
-    def __init__(self, network: Callable, periods: Mapping[int, float]):
-        for position, period in periods.items():
-            if isinstance(position, bool) or not isinstance(position, int) or position < 0:
-                raise ValueError(f"periods has the key {position!r}; keys are positions of coordinates, 0, 1, …")
-            if not 0 < period < math.inf:
-                raise ValueError(f"the period {period!r} of coordinate {position} must be positive")
+    def __init__(self, network: Callable, periods: Mapping[str, float], coordinates: Iterable[str] | Mapping[str, int]):
+        names = Coordinates.of(coordinates)
+        for name, period in periods.items():
+            check.positive(f"the period of {name}", period)
         self.network = network
-        self.periods = tuple(sorted((position, float(period)) for position, period in periods.items()))
+        self.periods = tuple(sorted((names.axis(name), float(period)) for name, period in periods.items()))
 
     def __call__(self, x: Float[Array, " d"]) -> Float[Array, "..."]:
         periods = dict(self.periods)
@@ -68,10 +70,9 @@ class FourierFeatures(eqx.Module):
     frequencies: tuple[tuple[float, ...], ...] = eqx.field(static=True)
 
     def __init__(self, network: Callable, dimension: int, count: int, *, scale: float = 1.0, key: PRNGKeyArray):
-        if dimension < 1 or count < 1:
-            raise ValueError(f"dimension={dimension!r} and count={count!r} must be positive")
-        if not 0 < scale < math.inf:
-            raise ValueError(f"scale={scale!r} must be positive: it is the spread of the frequencies")
+        check.count("dimension", dimension)
+        check.count("count", count)
+        check.positive("scale", scale, hint="it is the spread of the frequencies")
         self.network = network
         with jax.ensure_compile_time_eval():  # numbers, also where a network is only traced for its shapes
             drawn = np.asarray(scale * jax.random.normal(key, (count, dimension)))

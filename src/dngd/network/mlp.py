@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from dngd import check
+
 
 class MLP(eqx.Module):
     r"""`x ↦ W_L σ(… σ(W_1 x + b_1) …) + b_L`, Glorot-normal weights, zero biases.
@@ -22,6 +24,8 @@ class MLP(eqx.Module):
     - `input_scale`: the first layer is `σ(s W_1 x + b_1)` with this `s`, and starts with weights that much smaller. The
       functions are the same, also the first one, but a step of given length moves what is linear in `x` by `s`
       times as much: for inputs whose entries are far from size one, take one over their size.
+    - `first`: activation of the first layer, the same as of the others if not given. A sine carries high frequencies.
+    - `frequency`: multiplies the inputs; unlike `input_scale` it makes the functions that many times finer.
 
     **Example:** `MLP((2, 50, 50, 50, 50, 3), key=jax.random.key(0))` has 7,953 parameters.
 
@@ -32,6 +36,7 @@ class MLP(eqx.Module):
     weights: list[Float[Array, "out in"]]
     biases: list[Float[Array, " out"]]
     activation: Callable = eqx.field(static=True)
+    first: Callable = eqx.field(static=True)
     input_scale: float = eqx.field(static=True)
 
     def __init__(
@@ -40,6 +45,8 @@ class MLP(eqx.Module):
         *,
         key: PRNGKeyArray,
         activation: Callable = jnp.tanh,
+        first: Callable | None = None,
+        frequency: float = 1.0,
         scale: float = 1.0,
         input_scale: float = 1.0,
         output_scale: float = 1.0,
@@ -50,9 +57,9 @@ class MLP(eqx.Module):
             )
         if not callable(activation):
             raise TypeError(f"activation={activation!r} is not a function; pass one such as jnp.tanh")
-        for name, value in {"scale": scale, "input_scale": input_scale, "output_scale": output_scale}.items():
-            if not 0 < value < float("inf"):
-                raise ValueError(f"{name}={value!r} must be positive: it multiplies weights")
+        scales = {"scale": scale, "input_scale": input_scale, "output_scale": output_scale, "frequency": frequency}
+        for name, value in scales.items():
+            check.positive(name, value, hint="it multiplies weights")
         draw = jax.nn.initializers.glorot_normal(in_axis=-1, out_axis=-2)
         keys = jax.random.split(key, len(sizes) - 1)
         self.weights = [
@@ -63,14 +70,15 @@ class MLP(eqx.Module):
         self.weights[-1] = self.weights[-1] * output_scale
         self.biases = [jnp.zeros(size) for size in sizes[1:]]
         self.activation = activation
-        self.input_scale = float(input_scale)
+        self.first = activation if first is None else first
+        self.input_scale = float(input_scale * frequency)
 
     def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
         *hidden, (last, offset) = zip(self.weights, self.biases, strict=True)
-        scale = self.input_scale
+        scale, activation = self.input_scale, self.first
         for weight, bias in hidden:
-            x = self.activation(_scaled(scale, weight @ x) + bias)
-            scale = 1.0
+            x = activation(_scaled(scale, weight @ x) + bias)
+            scale, activation = 1.0, self.activation
         return _scaled(scale, last @ x) + offset
 
 

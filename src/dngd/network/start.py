@@ -1,6 +1,6 @@
 """Where networks start."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import equinox as eqx
 import jax
@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from dngd import check
+from dngd.derivative.names import Coordinates
 from dngd.network.mlp import MLP
 
 Ends = float | Sequence[float] | Float[Array, " in"]
@@ -19,7 +21,8 @@ def axis_aligned(
     high: Ends,
     *,
     key: PRNGKeyArray,
-    shared: Sequence[int] = (),
+    coordinates: Iterable[str] | Mapping[str, int],
+    shared: Sequence[str] = (),
     scale: float = 1.0,
     spread: float = 0.0,
     inner_scale: float = 1.0,
@@ -35,7 +38,8 @@ def axis_aligned(
     - `low`, `high`: ends of the box, one number or one for each coordinate; seen from the layer, coordinates are
       centred and of unit variance in it.
     - `key`: draws the biases.
-    - `shared`: coordinates that every neuron sees, such as time.
+    - `coordinates`: names of all coordinates in order, or a mapping from names to sizes, as in `dngd.Box`.
+    - `shared`: names of coordinates that every neuron sees, such as `("t",)`.
     - `scale`: of the weights, where 1 is Glorot's for inputs of unit variance.
     - `spread`: standard deviation of the first layer's biases.
     - `inner_scale`: multiplies the weights of the second layer and divides those of the last. Where it is small, the
@@ -49,15 +53,16 @@ def axis_aligned(
     if len(mlp.weights) < 2:
         raise ValueError("axis_aligned needs a network with a hidden layer")
     for name, value in {"scale": scale, "inner_scale": inner_scale}.items():
-        if not 0 < value < float("inf"):
-            raise ValueError(f"{name}={value!r} must be positive: it multiplies weights")
-    alone = [axis for axis in range(size) if axis not in shared]
-    if not alone or not set(shared) <= set(range(size)):
-        raise ValueError(
-            f"shared={tuple(shared)!r} must be some of the coordinates 0 … {size - 1}, but not all of them"
-        )
+        check.positive(name, value, hint="it multiplies weights")
+    names = Coordinates.of(coordinates)
+    if len(names.axes) != size:
+        raise ValueError(f"coordinates={coordinates!r} are {len(names.axes)}, but the network has {size} inputs")
+    common = [axis for name in shared for axis in names.positions(name)]
+    alone = [axis for axis in range(size) if axis not in common]
+    if not alone:
+        raise ValueError(f"shared={tuple(shared)!r} must be some of the coordinates, but not all of them")
     seen = np.zeros((width, size))
-    seen[:, list(shared)] = 1.0
+    seen[:, common] = 1.0
     seen[np.arange(width), np.resize(alone, width)] = np.sqrt(len(alone))  # as much of it as of all before
     deviation = (ends[1] - ends[0]) / np.sqrt(12)
     weight = scale * mlp.weights[0] * seen / deviation

@@ -117,7 +117,7 @@ class GainRatioDamping(Damping):
 
     A step of half the length gives ¾ of what a linear model promises for the whole. So λ rises as long as the search
     cuts steps to a quarter; with Nielsen's ½ in place of ¾ that is where λ stays, and on small batches it falls until
-    steps fit these alone (`docs/method.md`).
+    steps fit these alone (`docs/notebook/policy.md`).
 
     **Reference:** H. B. Nielsen, *Damping parameter in Marquardt's method*, IMM-REP-1999-05.
     """

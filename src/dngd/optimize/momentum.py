@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int, PyTree
 from dngd import check
 from dngd.optimize.schedule import Schedule, at_step, check_schedule
 
-# From trials on four problems (docs/method.md).
+# From trials on four problems (docs/notebook/policy.md).
 DELAY = 3.0
 CUT = 0.95
 WINDOW = 5.0

@@ -3,14 +3,18 @@
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from dngd.check import unknown
 from dngd.derivative import directional, partial
-from dngd.problem.condition import Condition, region_of
+from dngd.problem.condition import Condition, Known, region_of
 from dngd.problem.prescribed import Prescribed, Value, take
 from dngd.problem.region import Region
 from dngd.problem.sampling import Sampling
+
+SEEN = 512
+"""Points at which prescribed values are looked at to learn the size of a field."""
 
 
 class Initial(Condition):
@@ -42,6 +46,11 @@ class Initial(Condition):
         axis = coordinates.axis(self.time)
         return _Difference(Prescribed.of(self.value, self.fields, setting), axis, self.order)
 
+    def known(self, setting, key):
+        prescribed = Prescribed.of(self.value, self.fields, setting)
+        values = jax.vmap(prescribed)(self.draw(key, setting.domain, SEEN))
+        return Known(prescribed.outputs, values, self.order, setting.domain.coordinates.axis(self.time))
+
 
 class Robin(Condition):
     """`a u + b ∂u/∂n = value` on the boundary, `n` its outward normal.
@@ -71,6 +80,11 @@ class Robin(Condition):
         if self.b:
             region.normal(jnp.asarray(setting.domain.window()[0]))  # refuses regions without one
         return _Flux(Prescribed.of(self.value, self.fields, setting), region, self.a, self.b)
+
+    def known(self, setting, key):
+        prescribed = Prescribed.of(self.value, self.fields, setting)
+        values = jax.vmap(prescribed)(self.draw(key, setting.domain, min(SEEN, self.points)))
+        return Known(prescribed.outputs, values / (self.a or self.b), 0 if self.a else 1)
 
 
 def Dirichlet(value: Value = 0.0, **settings: Any) -> Robin:  # noqa: N802 - reads as one of the conditions

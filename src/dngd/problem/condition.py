@@ -8,12 +8,13 @@ points. Functions given by the user take coordinates and constants by name, one 
 import abc
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from dngd.check import unknown
 from dngd.derivative import FieldFunction
@@ -48,6 +49,16 @@ class Setting:
         return sum(self.fields.values())
 
 
+class Known(NamedTuple):
+    """Values that a condition prescribes: of fields (`order` 0), or of their derivatives of that order along an axis
+    (None for the normal of a boundary)."""
+
+    outputs: tuple[int, ...]
+    values: Float[Array, "N k"] | Float[np.ndarray, "N k"]
+    order: int = 0
+    axis: int | None = None
+
+
 class Condition(eqx.Module):
     """Something that a solution must fulfil at points of a region."""
 
@@ -68,6 +79,10 @@ class Condition(eqx.Module):
         only a part of what is to be learned."""
         return 0
 
+    def known(self, setting: Setting, key: PRNGKeyArray) -> Known | None:
+        """Some of the values that the condition prescribes, from which sizes of fields are learned; None without any."""
+        return None
+
     @abc.abstractmethod
     def residual(self, setting: Setting) -> Residual:
         """`residual(model, point)`, zero where the condition is fulfilled."""
@@ -86,7 +101,7 @@ class Equation(Condition):
     **Arguments:**
 
     - `equation`: a function of fields, coordinates, constants and coefficients, by name; returns the residual
-      or a tuple of residuals. See `dngd.FieldFunction`.
+      or a tuple of residuals. See `dngd.derivative.FieldFunction`.
     - `points`: how many a step uses.
     - `on`: faces by name, or a region; the whole domain if not given.
     """

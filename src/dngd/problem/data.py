@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from dngd.problem.condition import Condition
+from dngd.problem.condition import Condition, Known
 from dngd.problem.prescribed import take
 from dngd.problem.region import PointSet
 from dngd.problem.sampling import Sampling
@@ -67,6 +67,9 @@ class Data(Condition):
         if self.values.shape[1] != len(outputs):
             raise ValueError(f"Data: {self.values.shape[1]} values a point, but {len(outputs)} fields")
         return _Observed(outputs)
+
+    def known(self, setting, key):
+        return Known(setting.outputs(self.fields), self.values)
 
 
 def has_its_own_points(condition: Condition) -> bool:

@@ -1,0 +1,174 @@
+r"""Units in which a network sees a problem, so that the user's units do not matter.
+
+The network's inputs are coordinates mapped from the domain to [−1, 1], its outputs are fields in their own size, and
+each condition's residual is divided by its own size:
+
+    u(x) = offset + size · network((x − centre) / half),        r → r / row
+
+Sizes of fields come from what is prescribed or observed. A field of which nothing is known (pressure, say) gets the size
+at which it matters as much to the equations as all others. The size of a residual is that of random smooth functions
+of these sizes. Everything is a ratio of quantities with the same unit, so metres and millimetres give the same problem.
+"""
+
+from collections.abc import Callable, Mapping
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PyTree
+
+from dngd.problem.condition import Condition, Equation, Residual, Setting
+from dngd.problem.model import Model
+
+SEED = 20_260_000
+"""Of the functions and points that sizes are measured with: sizes belong to the problem, not to a run."""
+
+FUNCTIONS, WAVES, SPREAD, POINTS = 8, 6, 1.5, 128
+"""Random functions, cosines in each, standard deviation of their wave numbers on [−1, 1], and points of a condition."""
+
+SWEEPS = 3
+"""Times that sizes of unknown fields are improved; one is exact where they enter linearly."""
+
+
+class Frame(eqx.Module):
+    """Units of coordinates, fields and coefficients. Its arrays are not trained."""
+
+    centre: Float[Array, " d"]
+    half: Float[Array, " d"]
+    offset: Float[Array, " k"]
+    size: Float[Array, " k"]
+    coefficients: dict[str, Array]  # units of unknown coefficients
+
+    def applied(self, model: Model) -> Model:
+        """The model in the units of the problem."""
+        found = {name: self.coefficients[name] * value for name, value in model.coefficients.items()}
+        return Model(Framed(model.network, self), found)
+
+    def window(self, axis: int, start: Array, length: Array) -> "Frame":
+        """The frame of a part of one coordinate."""
+        centre, half = self.centre.at[axis].set(start + length / 2), self.half.at[axis].set(length / 2)
+        return eqx.tree_at(lambda frame: (frame.centre, frame.half), self, (centre, half))
+
+
+class Framed(eqx.Module):
+    """A network in the units of the problem."""
+
+    network: Callable
+    frame: Frame
+
+    def __call__(self, x: Float[Array, " d"]) -> Float[Array, " k"]:
+        frame = self.frame
+        return frame.offset + frame.size * jnp.atleast_1d(self.network((x - frame.centre) / frame.half))
+
+
+class FramedResidual(eqx.Module):
+    """A residual of the problem as a function of the model in the frame's units."""
+
+    residual: Residual
+    frame: Frame
+    row: Float[Array, " d"]
+
+    def __call__(self, model: Model, point: PyTree) -> Float[Array, " d"]:
+        return jnp.atleast_1d(self.residual(self.frame.applied(model), point)) / self.row
+
+
+def find_frame(setting: Setting, conditions: Mapping[str, Condition]) -> Frame:
+    """The frame of a problem, from its domain and what its conditions prescribe."""
+    low, high = (np.asarray(end, float) for end in setting.domain.window())
+    centre, half = (low + high) / 2, (high - low) / 2
+    offset, size, known = _sizes_of_fields(setting, conditions, half)
+    units = {name: jnp.where(value == 0, 1.0, jnp.abs(value)) for name, value in setting.coefficients.items()}
+
+    def frame(size: np.ndarray) -> Frame:
+        return Frame(*map(jnp.asarray, (centre, half, offset, size)), units)
+
+    equations = {name: condition for name, condition in conditions.items() if isinstance(condition, Equation)}
+    if known.all() or not equations:
+        return frame(size)
+    measure = _measure(setting, equations)
+    for _ in range(SWEEPS):
+        for field in np.flatnonzero(~known):
+            alone = np.where(np.arange(len(size)) == field, 0.0, size)
+            with_it, without = measure(frame(size)), measure(frame(alone))
+            ratios = []
+            for name in equations:
+                added, rest = _rms(with_it[name] - without[name]), _rms(without[name])
+                ratios += (rest / np.where(added > 0, added, 1.0))[(added > 0) & (rest > 0)].tolist()
+            if ratios:
+                size[field] *= float(np.median(ratios))
+    return frame(size)
+
+
+def row_sizes(setting: Setting, conditions: Mapping[str, Condition], frame: Frame) -> dict[str, Array]:
+    """The size of each residual of each condition, for random smooth functions of the frame's sizes."""
+    found = {}
+    for name, values in _measure(setting, conditions)(frame).items():
+        rows = _rms(values)
+        largest = rows.max(initial=0.0)
+        # A residual that is zero for all these functions (of a quantity that nobody varies) keeps its own unit.
+        found[name] = jnp.asarray(np.where(rows > 1e-12 * largest, rows, 1.0 if largest == 0 else largest))
+    return found
+
+
+def _sizes_of_fields(
+    setting: Setting, conditions: Mapping[str, Condition], half: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Offset and size of each output of the network, and whether the size is known."""
+    values: list[list[np.ndarray]] = [[] for _ in range(setting.size)]
+    changes: list[list[np.ndarray]] = [[] for _ in range(setting.size)]
+    for place, condition in enumerate(conditions.values()):
+        found = condition.known(setting, jax.random.fold_in(jax.random.key(SEED), place))
+        if found is None:
+            continue
+        length = 1.0 if found.order == 0 else (half.min() if found.axis is None else half[found.axis]) ** found.order
+        for column, output in enumerate(found.outputs):
+            (values if found.order == 0 else changes)[output].append(length * np.asarray(found.values)[:, column])
+    offset, size, known = np.zeros(setting.size), np.ones(setting.size), np.zeros(setting.size, bool)
+    for output, given in enumerate(values):
+        seen = np.concatenate([np.zeros(0), *given])
+        spread = np.ptp(seen) / 2 if len(seen) else 0.0
+        offset[output] = (seen.max() + seen.min()) / 2 if len(seen) else 0.0
+        slope = max((float(np.abs(one).max()) for one in changes[output]), default=0.0)
+        for candidate in (spread if spread > 1e-6 * abs(offset[output]) else 0.0, slope):
+            if candidate > 0:
+                size[output], known[output] = candidate, True
+                break
+        else:
+            size[output] = abs(offset[output]) or 1.0
+    return offset, size, known
+
+
+def _measure(setting: Setting, conditions: Mapping[str, Condition]) -> Callable[[Frame], dict[str, np.ndarray]]:
+    """Residuals `(functions, N, d)` of random smooth functions, for each condition."""
+    random = np.random.default_rng(SEED)
+    d = setting.domain.dimension
+    waves = jnp.asarray(random.normal(size=(FUNCTIONS, WAVES, setting.size, d)) * SPREAD / np.sqrt(max(1, d / 3)))
+    phases = jnp.asarray(random.random((FUNCTIONS, WAVES, setting.size)) * 2 * np.pi)
+    residuals = {name: condition.residual(setting) for name, condition in conditions.items()}
+    points = {
+        name: condition.draw(jax.random.key(SEED), setting.domain, min(POINTS, condition.points))
+        for name, condition in conditions.items()
+    }
+
+    @jax.jit
+    def measured(frame: Frame) -> dict[str, Array]:
+        def of_one(wave, phase):
+            def network(x):
+                return jnp.sum(jnp.cos(wave @ x + phase), axis=0) / np.sqrt(WAVES / 2)
+
+            model = frame.applied(Model(network, {name: jnp.ones(()) for name in frame.coefficients}))
+            return {
+                name: jax.vmap(lambda point, residual=residual: jnp.atleast_1d(residual(model, point)))(points[name])
+                for name, residual in residuals.items()
+            }
+
+        return jax.vmap(of_one)(waves, phases)
+
+    return lambda frame: {name: np.asarray(values) for name, values in measured(frame).items()}
+
+
+def _rms(values: np.ndarray) -> np.ndarray:
+    """Of each residual, over functions and points; what is not finite does not count."""
+    finite = np.where(np.isfinite(values), values, 0.0)
+    return np.sqrt(np.mean(finite**2, axis=(0, 1)))
