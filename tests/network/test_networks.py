@@ -33,6 +33,7 @@ CASES = {
     "scaled": lambda: axis_aligned(
         MLP((2, 8, 8, 1), key=KEY, input_scale=30.0), 0.0, 1.0, key=KEY, coordinates=("t", "x")
     ),
+    "sine": lambda: MLP((2, 8, 8, 1), key=KEY, first=jnp.sin, frequency=10.0),
     "one layer": lambda: MLP((2, 1), key=KEY, input_scale=30.0),
     "swish": lambda: MLP((2, 8, 1), key=KEY, activation=jax.nn.swish),
     "periodic": lambda: PeriodicEmbedding(core(3), {"x": 2.0}, ("t", "x")),
@@ -135,8 +136,8 @@ def test_a_small_inner_scale_makes_a_sum_over_coordinates():
     ],
 )
 def test_axis_aligned_needs_a_box_and_a_coordinate(options, reason):
+    given = {"mlp": core(2), "low": [0.0, 0.0], "high": [1.0, 1.0], "key": KEY, "coordinates": ("t", "x")}
     with pytest.raises(ValueError, match=reason):
-        given = {"mlp": core(2), "low": [0.0, 0.0], "high": [1.0, 1.0], "key": KEY, "coordinates": ("t", "x")}
         axis_aligned(**(given | options))
 
 

@@ -1,7 +1,7 @@
 """Steps compiled the quicker of XLA's two ways for CPUs.
 
 XLA compiles every fused loop by a pipeline of its own (MLIR), which takes a good part of the time that a step takes to
-compile. Its older way is still there, and what it makes is about as fast or faster (docs/notebook/benchmarks.md, "Compiling").
+compile. Its older way is still there, and what it makes is about as fast or faster (docs/notebook/benchmarks.md).
 It is an option of the step's program alone: nothing global changes.
 """
 

@@ -80,7 +80,7 @@ class Condition(eqx.Module):
         return 0
 
     def known(self, setting: Setting, key: PRNGKeyArray) -> Known | None:
-        """Some of the values that the condition prescribes, from which sizes of fields are learned; None without any."""
+        """Some of the values that the condition prescribes, for learning the sizes of fields; None without any."""
         return None
 
     @abc.abstractmethod

@@ -5,9 +5,10 @@ each condition's residual is divided by its own size:
 
     u(x) = offset + size · network((x − centre) / half),        r → r / row
 
-Sizes of fields come from what is prescribed or observed. A field of which nothing is known (pressure, say) gets the size
-at which it matters as much to the equations as all others. The size of a residual is that of random smooth functions
-of these sizes. Everything is a ratio of quantities with the same unit, so metres and millimetres give the same problem.
+Sizes of fields come from what is prescribed or observed. A field of which nothing is known (pressure, say) gets the
+size at which it matters as much to the equations as all others. The size of a residual is that of random smooth
+functions of these sizes. Only ratios of quantities with the same unit are left: metres and millimetres give the same
+problem.
 """
 
 from collections.abc import Callable, Mapping
