@@ -35,7 +35,7 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 diverged or stalled, 130 interrupt
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns its exit code."""
+    """Run a command and return its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
         arguments = split_pairs(read_settings(arguments))

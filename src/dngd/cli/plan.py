@@ -1,24 +1,17 @@
 """`dngd plan`."""
 
-from typing import Annotated
-
 import equinox as eqx
 import jax
-import tyro
 
+from dngd.cli.options import Problem, Settings, SettingsOption
 from dngd.jacobian.linearize import TILE_BYTES
 from dngd.solver.plan import plan_step
-from dngd.train.config import Config
 from dngd.train.locate import find_problem
 from dngd.train.trainer import working_precision
 
 
-def plan(
-    problem: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM")],
-    settings: Annotated[Config, tyro.conf.arg(name="")] = Config(),
-    memory: float | None = None,
-) -> int:
-    """What a step costs with each solver, and which one `auto` takes. Nothing is trained.
+def plan(problem: Problem, settings: SettingsOption = Settings(), memory: float | None = None) -> int:
+    """Show what a step costs with each solver, and which one `auto` takes. Nothing is trained.
 
     Args:
         problem: a name from `dngd list`, or FILE.py:NAME for a dngd.Problem of your own

@@ -1,16 +1,17 @@
 """Settings from a YAML file, as if they had been typed: what is typed wins."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
+from dngd.config import Config
 
 FLAG = "--config"
 
 
 def read_settings(arguments: list[str]) -> list[str]:
-    """Replace `--config FILE` by the options that the file holds, in front of those typed."""
+    """Replace `--config FILE` by the options that the file holds, except those that were typed."""
     places = [place for place, one in enumerate(arguments) if one == FLAG or one.startswith(f"{FLAG}=")]
     if not places:
         return arguments
@@ -23,30 +24,32 @@ def read_settings(arguments: list[str]) -> list[str]:
         path, rest = argument.partition("=")[2], arguments[:place] + arguments[place + 1 :]
     settings = _read(Path(path))
     typed = {option.partition("=")[0].replace("_", "-") for option in rest if option.startswith("--")}
-    options = []
     positional = settings.pop("problem", None)
-    for name, value in settings.items():
-        flag = f"--{str(name).replace('_', '-')}"
-        negated = f"--no-{str(name).replace('_', '-')}"
-        if value is not None and flag not in typed and negated not in typed:
-            options += _option(flag, negated, value)
+    options = [part for flag, values in _options(settings) if flag not in typed for part in (flag, *values)]
     # The problem stands first after the command, unless one was typed.
     if positional is not None and (len(rest) < 2 or rest[1].startswith("-")):
         rest = [*rest[:1], str(positional), *rest[1:]]
     return [*rest, *options]
 
 
-def _option(flag: str, negated: str, value: Any) -> list[str]:
-    if isinstance(value, bool):
-        return [flag if value else negated]
-    if isinstance(value, Mapping):
-        return [flag, *(str(part) for pair in value.items() for part in pair)] if value else []
-    if isinstance(value, list):
-        return [flag, ",".join(str(part) for part in value)]
-    return [flag, str(value)]
+def _options(settings: Mapping[str, Any], root: str = "--") -> Iterator[tuple[str, list[str]]]:
+    """The flag and the values of every setting that the file gives; those of the optimizer by their full names."""
+    for name, value in settings.items():
+        flag = f"{root}{str(name).replace('_', '-')}"
+        default = getattr(Config, name, None) if isinstance(name, str) else None
+        if isinstance(value, Mapping) and dataclasses.is_dataclass(default):
+            yield from _options(value, f"{flag}.")
+        elif isinstance(value, Mapping):
+            yield from [(flag, [str(part) for pair in value.items() for part in pair])] if value else []
+        elif isinstance(value, bool) and name not in Config.__dataclass_fields__:  # of the command, such as --quiet
+            yield from [(flag, [])] if value else []
+        elif value is not None:
+            yield flag, [",".join(map(str, value)) if isinstance(value, list) else str(value)]
 
 
 def _read(path: Path) -> dict[str, Any]:
+    import yaml
+
     try:
         settings = yaml.safe_load(path.read_text())
     except OSError as error:

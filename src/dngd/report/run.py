@@ -51,6 +51,12 @@ class Run:
         history = _read_history(directory / "history.jsonl", notes)
         return cls(directory, _complete(summary, config, history), config, history, tuple(notes))
 
+    @classmethod
+    def of(cls, summary: Mapping[str, Any], history: Iterable[Mapping[str, Any]]) -> "Run":
+        """A run that is in memory."""
+        rows = tuple(history)
+        return cls(Path(), _complete(summary, {}, rows), {}, rows, ())
+
     @property
     def name(self) -> str:
         return self.directory.resolve().name

@@ -1,4 +1,4 @@
-"""The directory of a run: who may use it, and how files get into it without ever being half written.
+"""The directory of a run: who may use it, and how files are written so that none is ever half written.
 
 A run directory belongs to one configuration (`config.yaml`) and, while it is being written, to one process: an
 advisory lock (`flock`) on `.lock` that the operating system drops when the process ends, however it ends.
@@ -12,8 +12,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from dngd.train.history import plain
 
@@ -80,6 +78,8 @@ class RunDirectory:
     @classmethod
     def create(cls, path: str | os.PathLike, config: Mapping[str, Any]) -> "RunDirectory":
         """Make a directory for a run with this configuration, or take up an unfinished run that has the same."""
+        import yaml
+
         path, text = Path(path), _dump(config)
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ class RunDirectory:
         return self.path / HISTORY
 
     def change(self, config: Mapping[str, Any]) -> None:
-        """Replace the configuration, of a run that gets another budget."""
+        """Replace the configuration of a run that gets another budget."""
         _write(self.path / CONFIG, _dump(config).encode())
         self.config = dict(config)
 
@@ -137,7 +137,9 @@ class RunDirectory:
 
 
 def read_config(path: str | os.PathLike) -> dict[str, Any]:
-    """The configuration of a run directory; needs no lock."""
+    """Read the configuration of a run directory; needs no lock."""
+    import yaml
+
     file = Path(path) / CONFIG
     try:
         config = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -177,6 +179,8 @@ def read_summary(path: str | os.PathLike) -> dict[str, Any] | None:
 
 
 def _dump(config: Mapping[str, Any]) -> str:
+    import yaml
+
     for key, value in config.items():
         if not isinstance(key, str):
             raise RunDirectoryError(f"config has the key {key!r}; names of settings are strings")
@@ -222,18 +226,25 @@ def _acquire(path: Path) -> int:
 
 
 def _compare(path: Path, theirs: dict[str, Any], ours: dict[str, Any]) -> None:
-    absent = object()
-    show = lambda value: "absent" if value is absent else repr(value)  # noqa: E731
+    theirs, ours = _flat(theirs), _flat(ours)
     differing = [
-        f"{key}: {show(theirs.get(key, absent))} there, {show(ours.get(key, absent))} here"
+        f"{key}: {theirs.get(key, 'absent')} there, {ours.get(key, 'absent')} here"
         for key in sorted(theirs.keys() | ours.keys())
-        if theirs.get(key, absent) != ours.get(key, absent)
+        if theirs.get(key) != ours.get(key)
     ]
     if differing:
         raise RunDirectoryError(
             f"{path} holds a run with another configuration ({'; '.join(differing)}); choose another directory with "
             f"--out, or go on with that run: dngd resume {path}"
         )
+
+
+def _flat(settings: Mapping[str, Any], root: str = "") -> dict[str, str]:
+    """Settings and settings of settings by their full names, as Python writes the values."""
+    flat: dict[str, str] = {}
+    for name, value in settings.items():
+        flat |= _flat(value, f"{root}{name}.") if isinstance(value, Mapping) else {f"{root}{name}": repr(value)}
+    return flat
 
 
 def _check_unfinished(path: Path) -> None:
