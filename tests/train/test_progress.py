@@ -1,6 +1,7 @@
 """What a person sees."""
 
 import io
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -31,10 +32,17 @@ def row(step, **more):
     } | more
 
 
+def run(seconds=None, steps=None):
+    """As much of a run as a display looks at."""
+    return SimpleNamespace(
+        config=SimpleNamespace(seconds=seconds, steps=steps), describe=lambda state: [] if steps else ["a problem"]
+    )
+
+
 def show(progress):
-    progress.start(["a problem"], 10.0, None)
+    progress.start(run(seconds=10.0), None)
     for step in range(1, 31):
-        progress.step(row(step, **({"rel_l2": 1e-3} if step == 10 else {})))
+        progress.step(run(), None, row(step, **({"rel_l2": 1e-3} if step == 10 else {})))
     progress.note("something")
     progress.end(SUMMARY)
     progress.close()
@@ -62,11 +70,12 @@ def test_live_display_leaves_the_terminal_as_it_was():
     assert "steps/s" in text
     assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")  # the cursor is shown again
     broken = Terminal(Console(file=io.StringIO(), force_terminal=True))
-    broken.start([], None, 3)
+    broken.start(run(steps=3), None)
     broken.close()
     assert broken._live is None
 
 
+@pytest.mark.usefixtures("as_users_run_it")
 def test_quiet_says_nothing(capsys):
     show(Quiet())
     assert capsys.readouterr() == ("", "")
@@ -76,6 +85,6 @@ def test_quiet_says_nothing(capsys):
 def test_trouble_is_named(outcome):
     stream = io.StringIO()
     progress = Plain(stream)
-    progress.start([], 1.0, None)
-    progress.step(row(1, outcome=outcome))
+    progress.start(run(seconds=1.0), None)
+    progress.step(run(), None, row(1, outcome=outcome))
     assert outcome in stream.getvalue()

@@ -30,7 +30,7 @@ def path(steps, **settings):
         found.append(parameters(model))
         return row["step"] == 40
 
-    solution = dngd.solve(small.problem, steps=steps, callbacks=[look], **(SETTINGS | settings))
+    solution = dngd.solve(small.problem, steps=steps, observers=[look], **(SETTINGS | settings))
     return np.stack(found), solution
 
 
@@ -47,7 +47,7 @@ def test_share_falls_by_the_same_factor_in_the_same_time():
 
 def test_first_short_step_is_half_of_the_long_one():
     """And all steps before it are the same."""
-    settings = {"method": "dense", "line_search": "none", "momentum": 0.9}
+    settings = {"method": "dense", "optimizer": {"line_search": "none", "momentum": 0.9}}
     long, _ = path(1000, **settings)
     short, solution = path(50, settle=0.3, **settings)
     np.testing.assert_array_equal(short[:35], long[:35])
@@ -118,13 +118,14 @@ def test_interrupted_before_or_after_it_begins(last, tmp_path):
         if row["step"] == last:
             os.kill(os.getpid(), signal.SIGINT)
 
-    dngd.solve(small.problem, steps=40, out=tmp_path, callbacks=[interrupt], **SETTINGS)
+    dngd.solve(small.problem, steps=40, out=tmp_path, observers=[interrupt], **SETTINGS)
     again = dngd.resume(tmp_path, small.problem, quiet=True)
     np.testing.assert_array_equal(parameters(again.last), parameters(whole.last))
 
 
 def test_a_larger_budget_makes_steps_long_again(tmp_path):
-    first = dngd.solve(small.problem, steps=20, settle=0.5, line_search="none", out=tmp_path, **SETTINGS).history
+    settings = SETTINGS | {"optimizer": {"line_search": "none"}}
+    first = dngd.solve(small.problem, steps=20, settle=0.5, out=tmp_path, **settings).history
     assert first[-1]["step_length"] < 2 * LAST
     rows = dngd.resume(tmp_path, small.problem, quiet=True, steps=60).history
     assert [row["step_length"] for row in rows[20:30]] == [1.0] * 10
@@ -133,5 +134,5 @@ def test_a_larger_budget_makes_steps_long_again(tmp_path):
 
 @pytest.mark.parametrize("settle", [-0.1, 1.1])
 def test_share_of_the_budget_is_checked(settle):
-    with pytest.raises(ValueError, match=r"settle=.* must be a share of the budget, between 0 and 1"):
+    with pytest.raises(ValueError, match=r"settle=.* must be at least 0 and at most 1; it is a share of the budget"):
         dngd.Config(settle=settle)

@@ -16,10 +16,10 @@ Out = Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")
 Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help_behavior_hint="")]
 
 
-def described(kind: type, **inner: type) -> type:
-    """The same settings, with the help and the default of every field in a form that the parser shows.
+def _typed(kind: type, **inner: type) -> type:
+    """What is typed for these settings, unchecked, with help and default in a form that the parser shows.
 
-    `inner` are the described types of those fields that hold settings themselves.
+    `inner` are the types of those fields that hold settings themselves.
     """
     made: list[tuple[str, Any, Any]] = []
     for item in dataclasses.fields(kind):
@@ -33,8 +33,7 @@ def described(kind: type, **inner: type) -> type:
             help_behavior_hint="" if default in (None, dataclasses.MISSING) else f"({default})",
         )
         made.append((item.name, Annotated[hint, shown], item))
-    names = {"__doc__": kind.__doc__}
-    return dataclasses.make_dataclass(kind.__name__, made, bases=(kind,), frozen=True, namespace=names)
+    return dataclasses.make_dataclass(kind.__name__, made, frozen=True, namespace={"__doc__": kind.__doc__})
 
 
 def _metavar(hint: Any) -> str:
@@ -43,5 +42,10 @@ def _metavar(hint: Any) -> str:
     return METAVARS.get(getattr(kind, "__origin__", kind)) or "|".join(get_args(kind))
 
 
-Settings = described(Config, optimizer=described(OptimizerSettings))
-SettingsOption = Annotated[Settings, tyro.conf.arg(name="")]
+Typed = _typed(Config, optimizer=_typed(OptimizerSettings))
+Settings = Annotated[Typed, tyro.conf.arg(name="")]
+
+
+def checked(typed: Any) -> Config:
+    """The settings that were typed, checked."""
+    return Config.from_dict(dataclasses.asdict(typed))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dngd import solution as library
 from dngd.cli.exit_code import exit_code
-from dngd.cli.options import Flag, Out, Problem, Settings, SettingsOption
+from dngd.cli.options import Flag, Out, Problem, Settings, Typed, checked
 from dngd.config import Config
 from dngd.train.directory import RunDirectoryError, read_config, read_summary
 from dngd.train.locate import find_problem
@@ -14,7 +14,7 @@ from dngd.train.tensorboard import TensorBoard
 
 def solve(
     problem: Problem,
-    settings: SettingsOption = Settings(),
+    settings: Settings = Typed(),
     out: Out = None,
     quiet: Flag = False,
     tensorboard: Flag = False,
@@ -25,15 +25,15 @@ def solve(
     Settings can also stand in a YAML file: dngd solve --config run.yaml.
 
     Args:
-        problem: a name from `dngd list`, or FILE.py:NAME for a dngd.Problem of your own
-        out: directory of the run; by default runs/PROBLEM-METHOD-seedK
+        problem: a name from dngd list, or FILE.py:NAME of your own
+        out: directory (runs/PROBLEM-METHOD-seedK)
         quiet: print nothing but errors
         tensorboard: write curves for TensorBoard too
     """
-    found = find_problem(problem)
-    out = default_directory(found.name, settings.resolved(found)) if out is None else out
+    found, config = find_problem(problem), checked(settings)
+    out = default_directory(found.name, config.resolved(found)) if out is None else out
     observers = [TensorBoard(out)] if tensorboard else []
-    solution = library.solve(problem, out=out, quiet=quiet, observers=observers, **settings.as_dict())
+    solution = library.solve(problem, out=out, quiet=quiet, observers=observers, **config.as_dict())
     return conclude(solution, out, quiet)
 
 

@@ -46,13 +46,13 @@ class Config:
     doublings: int | None = setting("how often the points may double", partial(check.count, least=0), 4)
     settle: float | None = setting(
         "share of the budget for ever shorter steps",
-        partial(check.number, low=0, high=1, hint="it is a share of the budget"),
+        partial(check.number, low=0.0, high=1.0, hint="it is a share of the budget"),
         0.3,
     )
     stages: bool | None = setting("whether to solve easier stages first", check.boolean, True)
     balance: int | None = setting("steps between balancings of the weights", partial(check.count, least=0), 0)
     checkpoint_seconds: float | None = setting("time between checkpoints", check.positive, 60.0, extendable=True)
-    optimizer: OptimizerSettings = OptimizerSettings()
+    optimizer: OptimizerSettings | Mapping[str, Any] = OptimizerSettings()  # a mapping becomes settings
 
     def __post_init__(self):
         if not isinstance(self.optimizer, OptimizerSettings):

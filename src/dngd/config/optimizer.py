@@ -24,7 +24,7 @@ class OptimizerSettings:
     )
     line_search_points: int | None = setting("largest number of lengths to try: 1, ½, ¼, …", check.count, 31)
     momentum: float | None = setting(
-        "largest share of the last velocity to keep", partial(check.number, low=0, high=1, open_high=True), 0.98
+        "largest share of the last velocity to keep", partial(check.number, low=0.0, high=1.0, open_high=True), 0.98
     )
     rank: int | None = setting("number of landmarks (pcg)", check.count)
     tolerance: float | None = setting("relative residual at which to stop (pcg)", check.positive)
