@@ -23,6 +23,7 @@ from dngd import report
 from dngd.train.directory import RunDirectoryError
 from dngd.train.history import read as read_history
 
+PATH = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))  # of children
 SETTINGS = {"quiet": True, "optimizer": {"momentum": 0.5}, "doublings": 0}  # fewer compilations
 
 
@@ -109,7 +110,7 @@ def test_load_in_a_fresh_process(tmp_path):
     solution = dngd.solve(small.problem, steps=5, out=out, **SETTINGS)
     code = "import dngd, sys; from train import small\n"
     code += "print(dngd.load(sys.argv[1], small.problem).predict([[0.5]]).tolist())"
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = os.environ | {"PYTHONPATH": PATH}
     printed = subprocess.run(
         [sys.executable, "-c", code, str(out)], env=environment, capture_output=True, text=True, timeout=120
     )
@@ -276,7 +277,7 @@ dngd.solve(small.problem, out=sys.argv[1], quiet=True, observers=[told], **setti
 
 def start_child(out, cache):
     environment = os.environ | {
-        "PYTHONPATH": str(Path(__file__).parents[1]),
+        "PYTHONPATH": PATH,
         "JAX_COMPILATION_CACHE_DIR": str(cache),  # of its own: a kill may hit its writing
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }

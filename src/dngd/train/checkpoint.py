@@ -99,16 +99,15 @@ def load(directory: str | os.PathLike, like: PyTree, part: str = "") -> tuple[Py
 
 def serialize(tree: PyTree, metadata: Mapping[str, Any]) -> bytes:
     """The bytes of a checkpoint file. An array that stands at several places of the pytree is stored once."""
-    leaves, numbers, arrays, first = [], {}, {}, {}
+    leaves: dict[str, list[Any]] = {}  # by path: the kind, and the number itself or the member that holds the array
+    arrays: dict[str, np.ndarray] = {}
+    first: dict[int, str] = {}
     for name, leaf in _named_leaves(tree):
-        if _is_number(leaf):
-            numbers[name] = leaf
-        elif _is_array(leaf):
-            stored = first.setdefault(id(leaf), name)
-            if stored == name:
-                arrays[name] = _bits(name, leaf)
-            leaves.append([name, list(leaf.shape), str(leaf.dtype), stored])
-    header = {"format": FORMAT, "versions": versions(), "leaves": leaves, "numbers": numbers, "run": dict(metadata)}
+        if _is_array(leaf) and first.setdefault(id(leaf), name) == name:
+            arrays[name] = _bits(name, leaf)
+        if kind := _kind(leaf):
+            leaves[name] = [kind, first[id(leaf)] if _is_array(leaf) else leaf]
+    header = {"format": FORMAT, "versions": versions(), "leaves": leaves, "run": dict(metadata)}
     try:
         text = json.dumps(header)
     except (TypeError, ValueError) as error:
@@ -132,24 +131,18 @@ def deserialize(data: bytes, like: PyTree, root: str = "tree") -> tuple[PyTree, 
 
     `root` is the path of `like` in the pytree that was saved.
     """
-    inside = re.compile(rf"{re.escape(root)}([.\[].*)?")
+    inside, restored = re.compile(rf"{re.escape(root)}([.\[].*)?"), dict(_named_leaves(like, root))
     with _open(data) as archive:
         header = _header(archive)
-        header["leaves"] = [leaf for leaf in header["leaves"] if inside.fullmatch(leaf[0])]
-        header["numbers"] = {name: value for name, value in header["numbers"].items() if inside.fullmatch(name)}
-        _compare(header, like, root)
-        # `read` goes to the end of a member, where zipfile compares the CRC; reading an array from the open member
-        # would stop short of it.
-        members = {name: archive.read(f"{stored}.npy") for name, _, _, stored in header["leaves"]}
-    restored = []
-    for name, leaf in _named_leaves(like, root):
-        if name in members:
-            stored = np.lib.format.read_array(io.BytesIO(members.pop(name)), allow_pickle=False)
-            leaf = _restore(name, stored, leaf)
-        elif name in header["numbers"]:
-            leaf = _restore_number(name, header["numbers"][name], leaf)
-        restored.append(leaf)
-    return jax.tree.unflatten(jax.tree.structure(like), restored), header["run"], header["versions"]
+        leaves = {name: leaf for name, leaf in header["leaves"].items() if inside.fullmatch(name)}
+        expected = {name: kind for name, leaf in restored.items() if (kind := _kind(leaf))}
+        _compare({name: kind for name, (kind, _) in leaves.items()}, expected)
+        for name, (_, value) in leaves.items():
+            # `read` goes to the end of a member, where zipfile compares the CRC; reading an array from the open
+            # member would stop short of it.
+            is_array = _is_array(restored[name])
+            restored[name] = _restore(name, archive.read(f"{value}.npy"), restored[name]) if is_array else value
+    return jax.tree.unflatten(jax.tree.structure(like), restored.values()), header["run"], header["versions"]
 
 
 def versions() -> dict[str, str]:
@@ -209,8 +202,11 @@ def _is_array(leaf: Any) -> bool:
     return isinstance(leaf, (jax.Array, np.ndarray, np.generic))
 
 
-def _is_number(leaf: Any) -> bool:
-    return isinstance(leaf, (bool, int, float)) and not isinstance(leaf, np.generic)
+def _kind(leaf: Any) -> str:
+    """Type and shape of an array, type of a number; empty for a leaf that is not stored."""
+    if _is_array(leaf):
+        return f"{leaf.dtype}{list(leaf.shape)}"
+    return type(leaf).__name__ if isinstance(leaf, (bool, int, float)) else ""
 
 
 def _is_key(leaf: Any) -> bool:
@@ -226,15 +222,8 @@ def _bits(name: str, leaf: Any) -> np.ndarray:
     return array
 
 
-def _restore_number(name: str, value: Any, leaf: Any) -> Any:
-    for kind in (bool, float):
-        if isinstance(value, kind) != isinstance(leaf, kind):
-            raise _RefusedError(f"it belongs to another run: {name} is {value!r} there and {leaf!r} here")
-    return type(leaf)(value)
-
-
-def _restore(name: str, stored: np.ndarray, leaf: Any) -> Any:
-    expected = _bits(name, leaf)
+def _restore(name: str, member: bytes, leaf: Any) -> Any:
+    stored, expected = np.lib.format.read_array(io.BytesIO(member), allow_pickle=False), _bits(name, leaf)
     if (stored.shape, stored.dtype) != (expected.shape, expected.dtype):
         raise _RefusedError(f"{name} is stored as {stored.dtype}{list(stored.shape)}, which its metadata denies")
     if _is_key(leaf):
@@ -246,19 +235,12 @@ def _restore(name: str, stored: np.ndarray, leaf: Any) -> Any:
     return jnp.asarray(stored) if isinstance(leaf, jax.Array) else stored
 
 
-def _compare(header: dict[str, Any], like: PyTree, root: str) -> None:
-    """Refuse a file whose arrays are not those of `like`, and say which."""
-    expected = {n: (list(x.shape), str(x.dtype)) for n, x in _named_leaves(like, root) if _is_array(x)}
-    stored = {name: (shape, dtype) for name, shape, dtype, _ in header["leaves"]}
+def _compare(stored: dict[str, str], expected: dict[str, str]) -> None:
+    """Refuse a file whose leaves are not those expected, and say which."""
     for what, names in (("lacks", expected.keys() - stored.keys()), ("also has", stored.keys() - expected.keys())):
         if names:
             listed = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             raise _RefusedError(f"it belongs to another run: it {what} {listed}")
-    for name, (shape, dtype) in expected.items():
-        if stored[name] != (shape, dtype):
-            was = f"{stored[name][1]}{stored[name][0]}"
-            raise _RefusedError(f"it belongs to another run: {name} is {was} there and {dtype}{shape} here")
-    numbers = {n for n, x in _named_leaves(like, root) if _is_number(x)}
-    if numbers != header["numbers"].keys():
-        listed = ", ".join(sorted(numbers ^ header["numbers"].keys())[:3])
-        raise _RefusedError(f"it belongs to another run: {listed} is a number in only one of the two")
+    for name, kind in expected.items():
+        if stored[name] != kind:
+            raise _RefusedError(f"it belongs to another run: {name} is {stored[name]} there and {kind} here")

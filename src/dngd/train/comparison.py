@@ -93,24 +93,24 @@ class Comparison:
         command = [sys.executable, "-m", "dngd.train.one_run", str(directory), json.dumps(settings)]
         ended = subprocess.run(command, capture_output=True, text=True, env=_environment())
         summary = read_summary(directory)
-        if ended.returncode != 0 and summary is not None and summary["status"] == "running":
-            # It was killed, or ran out of memory, and could not say so itself.
-            summary |= {"status": "failed", "outcome": "error", "message": f"the process ended with {ended.returncode}"}
-            atomic_write(directory / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
-        if summary is None:  # it died before it could say anything
-            summary = self._record_death(directory, config, ended)
+        if summary is None or (ended.returncode != 0 and summary["status"] == "running"):
+            summary = self._record_death(directory, config, summary, ended)
         error = summary["rel_l2"]
         shown = summary["message"] if error is None else f"error {error:.2e}"
         print(f"{name}: {summary['outcome']}, {shown}", flush=True)
         return ended.returncode
 
-    def _record_death(self, directory: Path, config: Config, ended: subprocess.CompletedProcess) -> dict[str, Any]:
-        """Write the summary of a run that left none, so that it has its row; it can be resumed like any other."""
+    def _record_death(
+        self, directory: Path, config: Config, summary: dict[str, Any] | None, ended: subprocess.CompletedProcess
+    ) -> dict[str, Any]:
+        """Write for a run that could not say itself that it was killed, so that it has its row; it can be resumed."""
+        message = f"the process ended with {ended.returncode}"
         problem = find_problem(self.problem)
         config = config.resolved(problem)
-        said = ended.stderr.strip().splitlines()[-1:] or [f"the process ended with {ended.returncode}"]
-        size = {"parameters": 0, "residuals": 0, "solver": ""}
-        summary = run_summary(problem.name, config, None, size, "failed", "error", said[0][-300:])
+        if summary is None:  # it died before it could write anything
+            message = (ended.stderr.strip().splitlines()[-1:] or [message])[0][-300:]
+            summary = run_summary(problem.name, config, None, {"parameters": 0, "residuals": 0, "solver": ""})
+        summary |= {"status": "failed", "outcome": "error", "message": message}
         with RunDirectory.create(directory, {"problem": self.problem, **config.as_dict()}) as run:
             run.write_summary(summary)
         return summary

@@ -53,15 +53,15 @@ class Kept(Observer):
         """Write a checkpoint, and the summary so far."""
         self._saved_at = state.position.seconds
         if self._directory is not None:
-            self._history.flush(sync=True)
+            self._history.sync()
             metadata = {"step": state.position.step, "history": self._history.position}
             checkpoint.save(self._directory.checkpoints, state, metadata)
-        self.summarize(run, state, "running", "running")
+        self.summarize(run, state)
 
-    def summarize(self, run: Run, state: RunState | None, status: str, outcome: str, message: str = "") -> None:
-        """Write how the run stands."""
+    def summarize(self, run: Run, state: RunState | None, *ending: str) -> None:
+        """Write how the run stands, or ended: by status, outcome and message."""
         size = run.size(Position() if state is None else state.position)
-        self.summary = run_summary(run.problem.name, run.config, state, size, status, outcome, message)
+        self.summary = run_summary(run.problem.name, run.config, state, size, *ending)
         if self._directory is not None:
             self._directory.write_summary(self.summary)
 

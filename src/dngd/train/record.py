@@ -15,28 +15,13 @@ from dngd.train.state import RunState
 
 
 def history_row(position: Position, info: Info, stage: str, method: str) -> dict[str, Any]:
-    """One step, as `report/schema/history.json` has it."""
-    predicted, actual = float(info.predicted_reduction), float(info.actual_reduction)
-    return {
-        "step": position.step,
-        "seconds": position.seconds,
-        "stage": stage,
-        "method": method,
-        "loss": position.loss,
-        "terms": {name: float(value) for name, value in info.term_losses.items()},
-        "damping": float(info.damping),
-        "step_length": float(info.step_length),
-        "momentum": float(info.momentum),
-        "predicted_reduction": predicted,
-        "actual_reduction": actual,
-        "gain": actual / predicted if predicted > 0 else None,
-        "gradient_norm": float(info.gradient_norm),
-        "solver_iterations": int(info.solver_iterations),
-        "solver_residual": float(info.solver_residual),
-        "solver_rank": int(info.solver_rank),
-        "evaluations": int(info.evaluations),
-        "outcome": Outcome(int(info.outcome)).name,
-    }
+    """One step, as `report/schema/history.json` has it: every number that the optimizer gives, and where it stands."""
+    row = {"step": position.step, "seconds": position.seconds, "stage": stage, "method": method}
+    row |= {name: value.item() for name, value in vars(info).items() if hasattr(value, "item")}
+    predicted = row["predicted_reduction"]
+    row["gain"] = row["actual_reduction"] / predicted if predicted > 0 else None
+    row["terms"] = {name: value.item() for name, value in info.term_losses.items()}
+    return row | {"outcome": Outcome(row["outcome"]).name}
 
 
 def run_summary(
@@ -44,9 +29,9 @@ def run_summary(
     config: Config,
     state: RunState | None,
     size: dict[str, Any],
-    status: str,
-    outcome: str,
-    message: str,
+    status: str = "running",
+    outcome: str = "running",
+    message: str = "",
 ) -> dict[str, Any]:
     """The run so far, as `report/schema/summary.json` has it.
 

@@ -84,7 +84,7 @@ class _Loop:
         position = self.state.position
         if position.idle >= PATIENCE:  # a run that had stopped moving is given another try
             self.state = self.state.at(idle=0)
-        self.kept.summarize(run, self.state, "running", "running")
+        self.kept.summarize(run, self.state)
         run.check(self.state)
         self.state, _ = ask([*self.watching, Selection(), Evaluation()], "start", run, self.state)
         if found is not None:
