@@ -4,7 +4,6 @@ import io
 from types import SimpleNamespace
 
 import pytest
-from rich.console import Console
 
 from dngd.train.progress import Plain, Quiet, Terminal
 
@@ -62,17 +61,30 @@ def test_plain_lines_have_rate_and_time_left():
     assert "something" in lines
 
 
-def test_live_display_leaves_the_terminal_as_it_was():
+def test_live_display_writes_over_one_line_and_leaves_the_terminal_as_it_was():
     stream = io.StringIO()
-    terminal = Terminal(Console(file=stream, force_terminal=True, width=100))
-    show(terminal)
+    show(Terminal(stream))
     text = stream.getvalue()
-    assert "steps/s" in text
-    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")  # the cursor is shown again
-    broken = Terminal(Console(file=io.StringIO(), force_terminal=True))
+    header, live = text.split("left\n")
+    assert "steps/s" in header
+    assert live.startswith("\r\x1b[K      1       0.3   1.00e+00")
+    assert live.count("\x1b[K      ") == 1  # a second later there would be another
+    assert "\r\x1b[Ksomething\nended by seconds" in live
+    assert text.endswith("diffusion = 0.1\n")
+    broken = Terminal(stream := io.StringIO())
     broken.start(run(steps=3), None)
+    broken.step(run(), None, row(1, outcome="LINE_SEARCH_REJECTED"))
     broken.close()
-    assert broken._live is None
+    broken.close()
+    assert stream.getvalue().endswith("\r\x1b[K")  # once
+
+
+def test_live_line_fits_in_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    terminal = Terminal(stream := io.StringIO())
+    terminal.start(run(steps=3), None)
+    terminal.step(run(), None, row(1, outcome="LINE_SEARCH_REJECTED"))
+    assert len(stream.getvalue().split("\x1b[K")[-1]) == 39
 
 
 @pytest.mark.usefixtures("as_users_run_it")

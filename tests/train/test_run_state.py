@@ -28,8 +28,8 @@ def make(problem=small.problem, **settings):
 
 def bits(tree):
     """Of everything but the clock."""
-    leaves = jax.tree_util.tree_leaves_with_path(eqx.filter(tree, eqx.is_array_like))
-    named = {jax.tree_util.keystr(path): np.asarray(leaf).tobytes() for path, leaf in leaves}
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    named = {jax.tree_util.keystr(path): np.asarray(leaf).tobytes() for path, leaf in leaves if eqx.is_array_like(leaf)}
     return {name: value for name, value in named.items() if "seconds" not in name}
 
 

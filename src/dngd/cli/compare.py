@@ -3,15 +3,16 @@
 from pathlib import Path
 
 from dngd.cli.exit_code import ExitCode
-from dngd.cli.options import Out, Problem, Settings, Typed, checked
+from dngd.cli.options import File, Out, Problem, Settings, Typed, given
 from dngd.train.comparison import Comparison
 
 
 def compare(
-    problem: Problem,
+    problem: Problem = None,
     methods: str = "dense+ga,adam,lbfgs",
     seeds: int = 3,
     settings: Settings = Typed(),
+    config: File = None,
     out: Out = None,
     jobs: int = 1,
 ) -> int:
@@ -20,7 +21,6 @@ def compare(
     Finished runs are not repeated: start the same command again to go on. A run that fails is a row of the table.
 
     Args:
-        problem: a name from dngd list, or FILE.py:NAME of your own
         methods: names, separated by commas
         seeds: how many seeds, from 0 (or --seed) on
         out: directory (runs/compare-PROBLEM)
@@ -28,13 +28,13 @@ def compare(
     """
     from dngd import report
 
-    config = checked(settings)
-    if config.method is not None:
-        raise ValueError(f"--method {config.method}: a comparison takes --methods, such as --methods auto,adam")
+    problem, chosen = given(problem, settings, config)
+    if chosen.method is not None:
+        raise ValueError(f"--method {chosen.method}: a comparison takes --methods, such as --methods auto,adam")
     names = tuple(name.strip() for name in methods.split(",") if name.strip())
     out = Path("runs") / f"compare-{Path(problem).stem}" if out is None else out
-    first = config.seed or 0
-    results = Comparison(problem, names, tuple(range(first, first + seeds)), config, out).run(jobs)
+    first = chosen.seed or 0
+    results = Comparison(problem, names, tuple(range(first, first + seeds)), chosen, out).run(jobs)
     for path in report.write_comparison(out):
         print(path.read_text() if path.suffix == ".md" else f"written: {path}")
     failed = [name for name, ended in results.items() if ended != 0]

@@ -1,6 +1,7 @@
-"""Options that several commands share, made from the fields of `Config`."""
+"""Options that several commands share: the problem, and settings from the command line and from a file."""
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, get_args, get_type_hints
@@ -11,9 +12,16 @@ from dngd.config import Config, OptimizerSettings
 
 METAVARS = {float: "X", int: "N", str: "NAME", bool: "True|False", dict: "NAME=N"}
 
-Problem = Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM")]
-Out = Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")]
 Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help_behavior_hint="")]
+Out = Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")]
+Problem = Annotated[
+    str | None,
+    tyro.conf.Positional,
+    tyro.conf.arg(metavar="PROBLEM", help="a name from dngd list, or FILE.py:NAME of your own", help_behavior_hint=""),
+]
+File = Annotated[
+    Path | None, tyro.conf.arg(metavar="FILE", help="YAML with settings; what is typed wins", help_behavior_hint="")
+]
 
 
 def _typed(kind: type, **inner: type) -> type:
@@ -26,11 +34,11 @@ def _typed(kind: type, **inner: type) -> type:
         if item.name in inner:
             made.append((item.name, inner[item.name], dataclasses.field(default=inner[item.name]())))
             continue
-        hint, default = get_type_hints(kind)[item.name], item.metadata.get("default", item.default)
+        hint, default = get_type_hints(kind)[item.name], item.metadata.get("default")
         shown = tyro.conf.arg(
             help=item.metadata["help"],
             metavar=_metavar(hint),
-            help_behavior_hint="" if default in (None, dataclasses.MISSING) else f"({default})",
+            help_behavior_hint="" if default is None else f"({default})",
         )
         made.append((item.name, Annotated[hint, shown], item))
     return dataclasses.make_dataclass(kind.__name__, made, frozen=True, namespace={"__doc__": kind.__doc__})
@@ -46,6 +54,34 @@ Typed = _typed(Config, optimizer=_typed(OptimizerSettings))
 Settings = Annotated[Typed, tyro.conf.arg(name="")]
 
 
-def checked(typed: Any) -> Config:
-    """The settings that were typed, checked."""
-    return Config.from_dict(dataclasses.asdict(typed))
+def given(problem: str | None, typed: Any, file: Path | None) -> tuple[str, Config]:
+    """The problem and the settings: what was typed, else what the file holds."""
+    stored = {} if file is None else _read(file)
+    problem = stored.pop("problem", None) if problem is None else problem
+    if not isinstance(problem, str):
+        raise ValueError("name a problem, such as dngd solve kovasznay; dngd list shows them")
+    return problem, Config.from_dict(_merged(stored, dataclasses.asdict(typed)))
+
+
+def _merged(stored: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {name: value for name, value in stored.items() if value is not None and name != "problem"}
+    for name, value in typed.items():
+        if isinstance(value, Mapping) and isinstance(stored.get(name, {}), Mapping):
+            merged[name] = _merged(stored.get(name, {}), value)
+        elif value is not None:
+            merged[name] = value
+    return merged
+
+
+def _read(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        settings = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise ValueError(f"--config {path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise ValueError(f"--config {path} is not valid YAML: {error}") from error
+    if not isinstance(settings, dict):
+        raise ValueError(f"--config {path} must hold settings such as `seconds: 60`, not {settings!r}")
+    return settings

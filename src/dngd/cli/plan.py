@@ -3,22 +3,24 @@
 import equinox as eqx
 import jax
 
-from dngd.cli.options import Problem, Settings, Typed, checked
+from dngd.cli.options import File, Problem, Settings, Typed, given
 from dngd.jacobian.linearize import TILE_BYTES
 from dngd.solver.plan import plan_step
 from dngd.train.locate import find_problem
 from dngd.train.trainer import working_precision
 
 
-def plan(problem: Problem, settings: Settings = Typed(), memory: float | None = None) -> int:
+def plan(
+    problem: Problem = None, settings: Settings = Typed(), config: File = None, memory: float | None = None
+) -> int:
     """Show what a step costs with each solver, and which one `auto` takes. Nothing is trained.
 
     Args:
-        problem: a name from dngd list, or FILE.py:NAME of your own
         memory: GiB that a step may take; half of the machine's if not given
     """
+    problem, chosen = given(problem, settings, config)
     found = find_problem(problem)
-    resolved = checked(settings).resolved(found)
+    resolved = chosen.resolved(found)
     found = found.with_points(resolved.points)
     with working_precision(resolved.precision):
         key = jax.random.key(0)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dngd import solution as library
 from dngd.cli.exit_code import exit_code
-from dngd.cli.options import Flag, Out, Problem, Settings, Typed, checked
+from dngd.cli.options import File, Flag, Out, Problem, Settings, Typed, given
 from dngd.config import Config
 from dngd.train.directory import RunDirectoryError, read_config, read_summary
 from dngd.train.locate import find_problem
@@ -13,8 +13,9 @@ from dngd.train.tensorboard import TensorBoard
 
 
 def solve(
-    problem: Problem,
+    problem: Problem = None,
     settings: Settings = Typed(),
+    config: File = None,
     out: Out = None,
     quiet: Flag = False,
     tensorboard: Flag = False,
@@ -22,18 +23,17 @@ def solve(
     """Train a network that solves a problem.
 
     Everything goes to a run directory: summary.json, history.jsonl, config.yaml, checkpoint/, solution.png.
-    Settings can also stand in a YAML file: dngd solve --config run.yaml.
 
     Args:
-        problem: a name from dngd list, or FILE.py:NAME of your own
         out: directory (runs/PROBLEM-METHOD-seedK)
         quiet: print nothing but errors
         tensorboard: write curves for TensorBoard too
     """
-    found, config = find_problem(problem), checked(settings)
-    out = default_directory(found.name, config.resolved(found)) if out is None else out
+    problem, chosen = given(problem, settings, config)
+    found = find_problem(problem)
+    out = default_directory(found.name, chosen.resolved(found)) if out is None else out
     observers = [TensorBoard(out)] if tensorboard else []
-    solution = library.solve(problem, out=out, quiet=quiet, observers=observers, **config.as_dict())
+    solution = library.solve(problem, out=out, quiet=quiet, observers=observers, **chosen.as_dict())
     return conclude(solution, out, quiet)
 
 

@@ -15,6 +15,11 @@ Precision = Literal["float64", "float32"]
 BUDGETS = ("seconds", "steps")
 
 
+def _check_name(name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"{name}={value!r} must be a name")
+
+
 def _check_points(name: str, value: Any) -> None:
     if not isinstance(value, Mapping):
         raise TypeError(f"{name}={value!r} must map conditions to numbers, such as interior=400")
@@ -32,7 +37,7 @@ class Config:
     method: str | None = setting(
         "see dngd list; in turn: adam:0.3>lbfgs", lambda name, value: check_method(value), "auto"
     )
-    preset: str = field(default="default", metadata={"help": "named settings of the problem"})
+    preset: str | None = setting("named settings of the problem", _check_name, "default")
     seconds: float | None = setting("training time, without compilation", check.positive, 60.0, extendable=True)
     steps: int | None = setting("number of steps", check.count, extendable=True)
     target: float | None = setting("relative error at which to stop", check.positive, extendable=True)
@@ -68,9 +73,10 @@ class Config:
                 "one, or a budget of seconds or steps"
             )
         presets = {"default": {}} | dict(problem.presets)
-        if self.preset not in presets:
-            raise ValueError(f"problem {problem.name!r}: " + check.unknown("preset", self.preset, presets))
-        preset = presets[self.preset]
+        name = self.preset or "default"
+        if name not in presets:
+            raise ValueError(f"problem {problem.name!r}: " + check.unknown("preset", name, presets))
+        preset = presets[name]
         values = filled(self, preset)
         budgets = ({name: getattr(self, name) for name in BUDGETS}, preset)  # a given budget replaces the other one too
         budget = next(

@@ -17,18 +17,13 @@ from dngd.train.history import plain
 
 CONFIG, SUMMARY, HISTORY, CHECKPOINT, LOCK = "config.yaml", "summary.json", "history.jsonl", "checkpoint", ".lock"
 
+FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
+FORBIDDEN = errno.EROFS, errno.EACCES, errno.EPERM
+MISPLACED = errno.ENOTDIR, errno.EEXIST, errno.EISDIR
 REMEDIES = {
-    "free space there (or raise the quota or file size limit), or choose another directory with --out": (
-        errno.ENOSPC,
-        errno.EDQUOT,
-        errno.EFBIG,
-    ),
-    "make the directory writable, or choose another one with --out": (errno.EROFS, errno.EACCES, errno.EPERM),
-    "a file stands where a directory is needed (or the reverse): choose another directory with --out": (
-        errno.ENOTDIR,
-        errno.EEXIST,
-        errno.EISDIR,
-    ),
+    FULL: "free space there (or raise the quota or file size limit), or choose another directory with --out",
+    FORBIDDEN: "make the directory writable, or choose another one with --out",
+    MISPLACED: "a file stands where a directory is needed (or the reverse): choose another directory with --out",
 }
 
 
@@ -38,7 +33,7 @@ class RunDirectoryError(Exception):
 
 def explain(error: OSError, path: Path) -> str:
     """An error of the operating system: path, reason, remedy."""
-    found = (remedy for remedy, codes in REMEDIES.items() if error.errno in codes)
+    found = (remedy for codes, remedy in REMEDIES.items() if error.errno in codes)
     remedy = next(found, "check the disk, or choose another directory with --out")
     return f"cannot write {path}: {error.strerror or error}; {remedy}"
 

@@ -1,9 +1,9 @@
 """Where a run stands: plain numbers, part of the state and so of every checkpoint."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-import equinox as eqx
+import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -12,14 +12,18 @@ from dngd.optimize.outcome import Outcome
 from dngd.train.growth import empty_window, moved_on
 
 
-class Mark(eqx.Module):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Mark:
     """A moment of a run, in steps and in seconds of training."""
 
     step: int = 0
     seconds: float = 0.0
 
 
-class Position(eqx.Module):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class Position:
     """Progress in steps and seconds, and what the schedule decides by. Unknown numbers are NaN."""
 
     step: int = 0
@@ -34,8 +38,8 @@ class Position(eqx.Module):
     expected_steps: int = 0  # of a phase that needs to know its length
     idle: int = 0  # steps in a row that did not move
     outcome: int = int(Outcome.ACCEPTED)  # of the last step
-    fresh: Float[np.ndarray, " window"] = eqx.field(default_factory=empty_window)  # losses before the last steps
-    fitted: Float[np.ndarray, " window"] = eqx.field(default_factory=empty_window)  # and after them
+    fresh: Float[np.ndarray, " window"] = field(default_factory=empty_window)  # losses before the last steps
+    fitted: Float[np.ndarray, " window"] = field(default_factory=empty_window)  # and after them
     loss: float = math.nan
     rel_l2: float = math.nan
     best_rel_l2: float = math.inf

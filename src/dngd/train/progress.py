@@ -1,6 +1,7 @@
 """What a person sees while a run goes on."""
 
 import math
+import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -13,41 +14,10 @@ COLUMNS = {"step": 7, "seconds": 9, "loss": 10, "error": 10, "damping": 10, "len
 
 
 class Progress(Observer):
-    """A display: knows the budget, the last measured error, and the rate since the display began."""
-
-    def start(self, run, state):
-        self._seconds, self._steps = run.config.seconds, run.config.steps
-        self._error: float | None = None
-        self._first: tuple[float, int] | None = None
-        self._begin(run.describe(state))
-
-    def _begin(self, lines: list[str]) -> None:
-        """Show what is about to happen."""
-
-    def _share(self, row: Mapping[str, Any]) -> float:
-        """The share of the budget that is used up."""
-        budgets = ((row["seconds"], self._seconds), (row["step"], self._steps))
-        return min(1.0, max((done / budget for done, budget in budgets if budget is not None), default=0.0))
-
-    def _cells(self, row: Mapping[str, Any]) -> list[str]:
-        """The entries of a line, as in `COLUMNS`."""
-        self._error = row.get("rel_l2") or self._error
-        seconds, step = self._first = self._first or (row["seconds"], row["step"])
-        passed, share = row["seconds"] - seconds, self._share(row)
-        return [
-            str(row["step"]),
-            f"{row['seconds']:.1f}",
-            *map(_short, (row["loss"], self._error, row.get("damping"), row.get("step_length"))),
-            f"{(row['step'] - step) / passed if passed > 0 else 0.0:.2f}",
-            _duration(row["seconds"] * (1 - share) / share if share > 0 else math.nan),
-        ]
-
-
-class Quiet(Progress):
     """A display that shows nothing."""
 
-    def start(self, run, state):
-        pass
+
+Quiet = Progress
 
 
 class Plain(Progress):
@@ -56,81 +26,67 @@ class Plain(Progress):
     def __init__(self, stream=None):
         self._stream = sys.stdout if stream is None else stream
         self._next = 0.0
+        self._error: float | None = None  # the last that was measured
+        self._first: tuple[float, int] | None = None  # seconds and step from which the rate is counted
+
+    def start(self, run, state):
+        self._budgets = run.config.seconds, run.config.steps
+        for line in (*run.describe(state), " ".join(f"{name:>{width}}" for name, width in COLUMNS.items())):
+            self.note(line)
+
+    def step(self, run, state, row):
+        line = self._line(row)
+        if row["seconds"] >= self._next:
+            # About a dozen lines for any length of run, more at the beginning.
+            self._next = row["seconds"] + max(2.0, 0.2 * row["seconds"])
+            self.note(line)
 
     def note(self, text):
         print(text, file=self._stream, flush=True)
 
-    def _begin(self, lines):
-        for line in (*lines, " ".join(f"{name:>{width}}" for name, width in COLUMNS.items())):
-            self.note(line)
-
-    def step(self, run, state, row):
-        cells = self._cells(row)
-        if row["seconds"] < self._next:
-            return
-        # About a dozen lines for any length of run, more at the beginning.
-        self._next = row["seconds"] + max(2.0, 0.2 * row["seconds"])
-        trouble = "" if row["outcome"] in ("ACCEPTED", "DAMPING_RAISED") else f"  {row['outcome']}"
-        self.note(" ".join(f"{cell:>{width}}" for cell, width in zip(cells, COLUMNS.values(), strict=True)) + trouble)
-
     def end(self, summary):
         self.note(ending(summary))
 
+    def _line(self, row: Mapping[str, Any]) -> str:
+        """A step in a line, as in `COLUMNS`."""
+        self._error = row.get("rel_l2") or self._error
+        seconds, step = self._first = self._first or (row["seconds"], row["step"])
+        passed = row["seconds"] - seconds
+        used = zip((row["seconds"], row["step"]), self._budgets, strict=True)
+        share = min(1.0, max((done / budget for done, budget in used if budget is not None), default=0.0))
+        cells = (
+            str(row["step"]),
+            f"{row['seconds']:.1f}",
+            *map(_short, (row["loss"], self._error, row.get("damping"), row.get("step_length"))),
+            f"{(row['step'] - step) / passed if passed > 0 else 0.0:.2f}",
+            _duration(row["seconds"] * (1 - share) / share if share > 0 else math.nan),
+        )
+        trouble = "" if row["outcome"] in ("ACCEPTED", "DAMPING_RAISED") else f"  {row['outcome']}"
+        return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, COLUMNS.values(), strict=True)) + trouble
 
-class Terminal(Progress):
-    """A live display."""
 
-    def __init__(self, console=None):
-        from rich.console import Console
+class Terminal(Plain):
+    """One line that is written over again and again, for a person at a terminal."""
 
-        self._console = Console() if console is None else console
-        self._live = None
-        self._drawn = 0.0
-
-    def _begin(self, lines):
-        from rich.live import Live
-
-        for line in lines:
-            self._console.print(line, highlight=False)
-        self._live = Live(console=self._console, refresh_per_second=4, transient=True)
-        self._live.start()
+    CLEAR = "\r\x1b[K"
+    _live, _drawn = False, 0.0
 
     def step(self, run, state, row):
-        cells = self._cells(row)
-        # Drawing takes about a millisecond; a person sees no more than a few frames a second.
-        if self._live is not None and time.monotonic() - self._drawn > 0.25:
-            self._drawn = time.monotonic()
-            self._live.update(self._table(row, cells))
-
-    def _table(self, row: Mapping[str, Any], cells: list[str]):
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table.grid(padding=(0, 2))
-        for _ in COLUMNS:
-            table.add_column(justify="right")
-        table.add_row(*(Text(name, style="dim") for name in COLUMNS))
-        styles = ("bold green" if name == "error" else "" for name in COLUMNS)
-        table.add_row(*(Text(cell, style=style) for cell, style in zip(cells, styles, strict=True)))
-        detail = f"{row['stage']}  {row['outcome'].lower().replace('_', ' ')}".strip()
-        whole = Table.grid()
-        whole.add_row(table)
-        whole.add_row(ProgressBar(total=1.0, completed=self._share(row), width=60))
-        whole.add_row(Text(detail, style="dim" if row["outcome"] == "ACCEPTED" else "yellow"))
-        return whole
+        line = self._line(row)
+        if time.monotonic() - self._drawn > 0.25:  # a person sees no more than a few lines a second
+            self._live, self._drawn = True, time.monotonic()
+            self._stream.write(self.CLEAR + line[: shutil.get_terminal_size().columns - 1])
+            self._stream.flush()
 
     def note(self, text):
-        self._console.print(text, style="yellow", highlight=False)
-
-    def end(self, summary):
         self.close()
-        self._console.print(ending(summary), highlight=False)
+        super().note(text)
 
     def close(self):
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        if self._live:
+            self._stream.write(self.CLEAR)
+            self._stream.flush()
+            self._live = False
 
 
 def default_progress(quiet: bool = False) -> Progress:

@@ -2,8 +2,7 @@
 
 import time
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -28,13 +27,12 @@ from dngd.train.start import CHOICE, POINTS, first_model, key_for
 from dngd.train.state import RunState
 
 
-@dataclass(frozen=True)
-class Draw:
-    """What a step needs: the terms with their weights, the points, and the adaptive ones among them to keep."""
+class Draw(NamedTuple):
+    """What a step needs: adaptive points to keep, terms with their weights, and the points of every term."""
 
+    chosen: Chosen
     terms: tuple[Term, ...]
     batch: dict[str, Any]
-    chosen: Chosen
 
 
 class Run:
@@ -76,14 +74,14 @@ class Run:
 
     def draw(self, state: RunState) -> Draw:
         """Terms and points of the next step."""
-        position = state.position
-        terms = [
-            Term(term.name, term.residual, state.weights[term.name])
-            for term in self.terms(self.schedule.constants(position))
-        ]
+        position, key = state.position, ("weighted", state.position.stage)
+        weights, terms = self._made.get(key, (None, ()))
+        if weights is not state.weights:  # they seldom change, and a term checks its weight
+            own = self.terms(self.schedule.constants(position))
+            terms = [Term(term.name, term.residual, state.weights[term.name]) for term in own]
+            self._made[key] = state.weights, terms
         step = self.schedule.step_of_the_points(position)
-        chosen, weighed, batch = self.sampler(position).batch(step, state.model, terms, state.points)
-        return Draw(weighed, batch, chosen)
+        return Draw(*self.sampler(position).batch(step, state.model, terms, state.points))
 
     def step(self, state: RunState, draw: Draw) -> tuple[Model, PyTree, Info]:
         """One step of the optimizer: model, optimizer state, information."""

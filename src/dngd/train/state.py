@@ -1,16 +1,18 @@
 """The state of a run: everything that its next step depends on, as one pytree and one checkpoint."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-import equinox as eqx
+import jax
 from jaxtyping import Array, Float, PyTree
 
 from dngd.problem.model import Model
 from dngd.train.position import Position
 
 
-class RunState(eqx.Module):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class RunState:
     """A run as a value. `advance` and the transitions make the next one; nothing changes it in place.
 
     **Fields:**
