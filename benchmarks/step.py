@@ -17,12 +17,12 @@ from measure import keep, seconds
 
 import dngd
 from dngd.catalogue import CATALOGUE
+from dngd.config import Config
 from dngd.jacobian.linearize import TILE_BYTES, linearization
 from dngd.jacobian.residual import residual_vector
 from dngd.optimize.compiled import compiled
 from dngd.optimize.direction import acceleration
 from dngd.solver.dual import DenseDual
-from dngd.train.config import Config
 from dngd.train.memory import keep_freed_memory
 from dngd.train.trainer import working_precision
 

@@ -1,5 +1,6 @@
-"""Methods × seeds, one process for each run, so that a run that dies takes nothing with it."""
+"""Methods × seeds, each run in a process of its own, so that a run that dies takes nothing with it."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -22,7 +23,7 @@ from dngd.train.record import run_summary
 
 @dataclass(frozen=True)
 class Comparison:
-    """Which runs there are, and where."""
+    """A set of runs that differ in method and seed, and their directory."""
 
     problem: str
     methods: tuple[str, ...]
@@ -111,8 +112,9 @@ class Comparison:
             message = (ended.stderr.strip().splitlines()[-1:] or [message])[0][-300:]
             summary = run_summary(problem.name, config, None, {"parameters": 0, "residuals": 0, "solver": ""})
         summary |= {"status": "failed", "outcome": "error", "message": message}
-        with RunDirectory.create(directory, {"problem": self.problem, **config.as_dict()}) as run:
-            run.write_summary(summary)
+        settings = {"problem": self.problem, **config.as_dict()}
+        with contextlib.suppress(RunDirectoryError), RunDirectory.create(directory, settings) as run:
+            run.write_summary(summary)  # unless another process has taken the run up
         return summary
 
 

@@ -20,7 +20,7 @@ class HistoryError(Exception):
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON has it: arrays of one number as numbers, what is not finite as None."""
+    """Convert a value to what JSON can hold: arrays to numbers or lists, numbers that are not finite to None."""
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):

@@ -49,7 +49,7 @@ class HeldMomentum(Held, Momentum):
 
 
 def share_of_a_step(spent: float, settle: float) -> float:
-    """How much of a step to take once this share of the budget is spent, the last part of which is for settling."""
+    """How much of a step to take when `spent` of the budget is used up and the last `settle` of it is for settling."""
     if settle <= 0 or spent < 1 - settle:
         return 1.0
     done = min(1 - (1 - spent) / settle, 1.0)
@@ -58,8 +58,7 @@ def share_of_a_step(spent: float, settle: float) -> float:
 
 @functools.lru_cache(maxsize=1)  # making one takes a millisecond, and most steps are of full length
 def shortened(optimizer: DualNaturalGradient, share: float) -> DualNaturalGradient:
-    """The optimizer with this share of its steps. States are those of the optimizer, whatever the share; so is what is
-    compiled."""
+    """The optimizer with steps of this share. Its states and its compiled program are the same for every share."""
     held = jnp.asarray(share < 1)
     damping, momentum = optimizer.damping, optimizer.momentum
     return dataclasses.replace(

@@ -24,3 +24,7 @@ class TensorBoard(Observer):
         values |= {f"terms/{name}": value for name, value in row["terms"].items()}
         for name, value in values.items():
             self._writer().add_scalar(name, value, row["step"])
+
+    def close(self):
+        if self._writer.cache_info().currsize:
+            self._writer().close()
