@@ -62,10 +62,6 @@ class Position:
         budgets = ((self.seconds, seconds), (self.step, steps))
         return max((done / budget for done, budget in budgets if budget is not None), default=0.0)
 
-    def charged(self, seconds: float) -> "Position":
-        """Count time that was spent between steps."""
-        return replace(self, seconds=self.seconds + seconds)
-
     def compiled(self, seconds: float) -> "Position":
         """Count time that was spent on compiling."""
         return replace(self, compile_seconds=self.compile_seconds + seconds)
@@ -74,8 +70,9 @@ class Position:
         """Count a step with this information that took so long."""
         loss, outcome = float(info.loss), Outcome(int(info.outcome))
         return replace(
-            self.charged(seconds),
+            self,
             step=self.step + 1,
+            seconds=self.seconds + seconds,
             idle=0 if outcome.moved else self.idle + 1,
             outcome=int(outcome),
             fresh=moved_on(self.fresh, loss),

@@ -28,6 +28,9 @@ from dngd.train.signals import StopRequest
 from dngd.train.state import RunState
 from dngd.train.transition import TRANSITIONS, compiled
 
+OURS = (Selection(), Evaluation())
+"""Observers of every run, before those that are given."""
+
 
 @dataclass(frozen=True)
 class Trained:
@@ -86,7 +89,7 @@ class _Loop:
             self.state = self.state.at(idle=0)
         self.kept.summarize(run, self.state)
         run.check(self.state)
-        self.state, _ = ask([*self.watching, Selection(), Evaluation()], "start", run, self.state)
+        self.state, _ = ask([*self.watching, *OURS], "start", run, self.state)
         if found is not None:
             notes.append(f"going on from step {position.step} ({position.seconds:.1f} s)")
         for note in notes:
@@ -105,8 +108,7 @@ class _Loop:
             self.state, row = advance(self.run, self.state)
             began = time.perf_counter()
             asked_to_stop = self._observe(row)
-            position = self.state.position.charged(time.perf_counter() - began)
-            self.state = replace(self.state, position=position)
+            self.state = self.state.at(seconds=self.state.position.seconds + time.perf_counter() - began)
             if asked_to_stop:
                 return "observer", "an observer asked to stop"
 
@@ -120,7 +122,7 @@ class _Loop:
 
     def _observe(self, row: dict[str, Any]) -> bool:
         """Show a step to everyone; whether an observer asked to stop. One that fails costs no step."""
-        self.state, _ = ask([Selection(), Evaluation()], "step", self.run, self.state, row)
+        self.state, _ = ask(OURS, "step", self.run, self.state, row)
         try:
             self.state, stop = ask(self.watching, "step", self.run, self.state, row)
         except Exception:
@@ -133,9 +135,8 @@ class _Loop:
     def _end(self, outcome: str, message: str) -> Trained:
         run, state = self.run, self.state
         if outcome not in ("seconds", "steps", "interrupted"):
-            state = replace(
-                state.at(best_score=float("nan")), best=state.sound if outcome == "diverged" else state.model
-            )
+            best = state.sound if outcome == "diverged" else state.model
+            state = replace(state.at(best_score=float("nan")), best=best)
         self.kept.save(run, state)
         # Whoever interrupts is waiting: all test points can take minutes in 10⁵ dimensions.
         self.state = state = evaluated(run, state, state.best, quick=outcome == "interrupted")
