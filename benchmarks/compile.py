@@ -14,8 +14,8 @@ import jax
 from measure import keep, seconds
 
 import dngd
+from dngd.config import Config
 from dngd.train.build import make_optimizer
-from dngd.train.config import Config
 from dngd.train.memory import keep_freed_memory
 from dngd.train.trainer import working_precision
 

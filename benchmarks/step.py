@@ -17,12 +17,12 @@ from measure import keep, seconds
 
 import dngd
 from dngd.catalogue import CATALOGUE
+from dngd.config import Config
 from dngd.jacobian.linearize import TILE_BYTES, linearization
-from dngd.jacobian.residual import residual_vector
+from dngd.jacobian.residuals import Residuals
 from dngd.optimize.compiled import compiled
 from dngd.optimize.direction import acceleration
 from dngd.solver.dual import DenseDual
-from dngd.train.config import Config
 from dngd.train.memory import keep_freed_memory
 from dngd.train.trainer import working_precision
 
@@ -43,8 +43,12 @@ def measure(name):
     factorization = factor(J)
     solve = compiled(lambda factorization, residual: factorization.solve(residual))
     v = jax.tree.map(jnp.negative, solve(factorization, residual).x)
-    accelerate = compiled(lambda factorization, model, batch, v: acceleration(factorization, terms, model, batch, v))
-    evaluate = compiled(lambda model, batch: jnp.sum(residual_vector(terms, model, batch) ** 2))
+    accelerate = compiled(
+        lambda factorization, model, batch, v: acceleration(
+            factorization, Residuals.trace(terms, model, batch), model, v
+        )
+    )
+    evaluate = compiled(lambda model, batch: Residuals.trace(terms, model, batch).loss(model))
     optimizer = dngd.DualNaturalGradient(solver="dense")
     state = optimizer.init(model)
     evaluations = int(optimizer.step(model, state, terms, batch)[2].evaluations)

@@ -42,7 +42,7 @@ def overhead():
             inside.append(row["seconds"])
 
     with tempfile.TemporaryDirectory() as name, mock.patch.object(dngd.DualNaturalGradient, "step", timed):
-        settings = {"points": POINTS, "steps": STEPS, "quiet": True, "callbacks": [forget_the_compilation]}
+        settings = {"points": POINTS, "steps": STEPS, "quiet": True, "observers": [forget_the_compilation]}
         summary = dngd.solve("kovasznay", out=Path(name) / "run", **settings).summary
     count, whole = STEPS - SKIP, summary["seconds"] - inside[1]
     evaluation = summary["evaluation_seconds"]

@@ -38,9 +38,9 @@ problem = dngd.Problem(
 
 
 def main(seconds: float = 20.0, steps: int | None = None, out: Path = Path("inverse_diffusion.png")) -> float:
-    path = []  # of the coefficient; a callback sees every step
+    path = []  # of the coefficient; an observer sees every step
     watch = [lambda row, model: path.append(float(jnp.exp(model.coefficients["log_diffusion"])))]
-    solution = dngd.solve(problem, seconds=seconds, steps=steps, callbacks=watch)
+    solution = dngd.solve(problem, seconds=seconds, steps=steps, observers=watch)
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     found, fit = figure.subplots(1, 2)

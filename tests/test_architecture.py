@@ -19,6 +19,7 @@ ORDER = [
     "solver",
     "optimize",
     "network",
+    "config",  # of runs: presets of problems are settings too
     "problem",
     "catalogue",
     "train",

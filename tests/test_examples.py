@@ -26,12 +26,12 @@ def test_they_fit_on_a_page():
         assert len(path.read_text().splitlines()) <= 60, path
 
 
-def untrained(problem, *, callbacks=(), **settings):
+def untrained(problem, *, observers=(), **settings):
     """In place of `dngd.solve`: a network as it is drawn, and a history of one row. Nothing needs compiling."""
     model = problem.init(jax.random.key(0))
     row = {"step": 1, "seconds": 0.1, "rel_l2": 1.0, "loss": 1.0}
-    for callback in callbacks:
-        callback(row, model)
+    for observer in observers:
+        observer(row, model)
     summary = {"rel_l2": 1.0, "precision": "float64", "parameters": 1}
     return dngd.Solution(problem, model, model, summary, [row])
 

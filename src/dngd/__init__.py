@@ -1,6 +1,7 @@
 """Dual natural gradient descent: exact Gauss-Newton steps at the price of a small linear system."""
 
 from dngd import catalogue, derivative, network, solver
+from dngd.config import Config
 from dngd.jacobian import Jacobian, linearize
 from dngd.optimize import DualNaturalGradient, Outcome, baseline, damping, line_search, momentum
 from dngd.problem import (
@@ -25,7 +26,6 @@ from dngd.problem import (
 from dngd.solution import Solution, load, resume, solve
 from dngd.solver import plan
 from dngd.term import Term
-from dngd.train.config import Config
 
 __all__ = [
     "Adaptive",

@@ -1,10 +1,6 @@
 """From a problem to its solution in one call, and back from a run directory."""
 
-import contextlib
-import json
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,19 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dngd import report
+from dngd.config import Config
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.problem.view import view
 from dngd.train import checkpoint
-from dngd.train.config import Config
 from dngd.train.directory import RunDirectory, read_config, read_summary
-from dngd.train.history import History, plain
 from dngd.train.history import read as read_history
 from dngd.train.locate import find_problem
-from dngd.train.progress import Progress, default_progress
+from dngd.train.observer import as_observers
+from dngd.train.progress import default_progress
 from dngd.train.start import first_model
-from dngd.train.trainer import Callback, train, working_precision
+from dngd.train.trainer import train, working_precision
 
 
 @dataclass(frozen=True)
@@ -42,7 +37,7 @@ class Solution:
     history: Sequence[Mapping[str, Any]]
 
     def predict(self, points: ArrayLike) -> np.ndarray:
-        """The fields at points: `(N, fields)`, in the order of the problem's fields."""
+        """Evaluate the fields at points: `(N, fields)`, in the order of the problem's fields."""
         with working_precision(self.summary["precision"]):
             return self.problem.predict(self.model, np.asarray(points, float))
 
@@ -58,38 +53,35 @@ class Solution:
         """The coefficients that were found."""
         return {name: np.asarray(value) for name, value in self.model.coefficients.items()}
 
-    def plot(self, path: str | Path = "solution.png") -> Path:
-        """Draw the solution, its reference and error, and how the error fell; returns where the figure is."""
-        with self._as_directory(None) as directory:
-            return Path(shutil.copy(report.solution_figure(directory), path))
+    def plot(self, path: str | Path | None = None) -> "matplotlib.figure.Figure":
+        """Draw the solution, its reference and error, and how the error fell; save the figure if a path is given."""
+        from dngd.report.run import Run
+        from dngd.report.solution import draw_solution
+
+        return draw_solution(Run.of(self.summary, self.history), self._fields(None), path)
 
     def export(self, path: str | Path, sizes: tuple[int, ...] | None = None) -> Path:
         """Write the fields on a grid to `.npz`, `.vti` or `.vtu`."""
-        with self._as_directory(sizes) as directory:
-            return report.export_fields(directory / "fields.npz", Path(path))
+        from dngd.report.export import write_fields
 
-    @contextlib.contextmanager
-    def _as_directory(self, sizes: tuple[int, ...] | None) -> Iterator[Path]:
-        """What the report reads, for as long as it takes."""
-        with tempfile.TemporaryDirectory() as name, working_precision(self.summary["precision"]):
-            directory = Path(name)
-            np.savez(directory / "fields.npz", **view(self.problem, self.model, sizes).arrays())
-            (directory / "summary.json").write_text(json.dumps(plain(self.summary)))
-            with History(directory / "history.jsonl") as history:
-                for row in self.history:
-                    history.append(row)
-            yield directory
+        return write_fields(self._fields(sizes), Path(path))
+
+    def _fields(self, sizes: tuple[int, ...] | None) -> Any:
+        """The solution on a grid, as the report draws and exports it."""
+        from dngd.report.fields import Fields
+
+        with working_precision(self.summary["precision"]):
+            return Fields.from_arrays(view(self.problem, self.model, sizes).arrays(), "the solution")
 
 
 def solve(
     problem: Problem | str,
     *,
     seconds: float | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     out: str | Path | None = None,
-    progress: Progress | None = None,
     quiet: bool = False,
-    callbacks: Sequence[Callback] = (),
+    observers: Sequence[Any] = (),
     **settings: Any,
 ) -> Solution:
     """Train a network that solves a problem.
@@ -97,11 +89,15 @@ def solve(
     **Arguments:**
 
     - `problem`: a `dngd.Problem`, or the name of one in the catalogue.
-    - `seconds`: of training, after compilation.
+    - `seconds`: training time, without compilation.
     - `out`: a directory for checkpoints, history and fields; without it nothing is written. A directory that
       holds an unfinished run with the same settings is taken up where it stopped.
-    - `callbacks`: called after every step with the history's row and the model; True ends the run.
-    - `settings`: any of `dngd.Config`, such as `method="pcg"`, `steps=200`, `points={"interior": 1000}`.
+    - `quiet`: print nothing.
+    - `observers`: functions `f(row, model)` that are called after every step and may return True to end the run, or
+      objects with any of the methods `start(run, state)`, `step(run, state, row)`, `note(text)`, `end(summary)`,
+      `close()`.
+    - `settings`: any of `dngd.Config`, such as `method="pcg"`, `steps=200`, `points={"interior": 1000}`,
+      `optimizer={"rank": 500}`.
 
     **Example:** `solution = dngd.solve("kovasznay", seconds=60); solution.rel_l2`
     """
@@ -109,31 +105,28 @@ def solve(
     name = _kept_name(problem) if isinstance(problem, str) else f"{problem.name} (given in Python)"
     problem = find_problem(problem) if isinstance(problem, str) else problem
     config = Config.from_dict({"seconds": seconds, "seed": seed, **settings}).resolved(problem)
-    progress = default_progress(quiet) if progress is None else progress
     if out is None:
-        return _solution(problem, train(problem, config, None, progress, callbacks))
+        return _trained(problem, config, None, quiet, observers)
     with RunDirectory.create(out, {"problem": name, **config.as_dict()}) as directory:
-        return _solution(problem, train(problem, config, directory, progress, callbacks), directory)
+        return _trained(problem, config, directory, quiet, observers)
 
 
 def resume(
     path: str | Path,
     problem: Problem | None = None,
     *,
-    progress: Progress | None = None,
     quiet: bool = False,
-    callbacks: Sequence[Callback] = (),
+    observers: Sequence[Any] = (),
     **changes: Any,
 ) -> Solution:
     """Go on with the run in a directory; `changes` may extend its budget (`seconds`, `steps`, `target`).
 
-    A new budget of steps takes the place of one of seconds, and the reverse, unless both are given. A problem
-    that is neither in the catalogue nor in a file must be given again.
+    A new budget of steps replaces one of seconds, and the reverse, unless both are given. A problem that is neither in
+    the catalogue nor in a file must be given again.
     """
-    extendable = ("seconds", "steps", "target", "checkpoint_seconds")
     for name in changes:
-        if name not in extendable:
-            raise ValueError(f"{name} cannot change in the middle of a run; only {', '.join(extendable)} can")
+        if name not in Config.extendable():
+            raise ValueError(f"{name} cannot change in the middle of a run; only {', '.join(Config.extendable())} can")
     with RunDirectory.open(path) as directory:
         budgets = {"seconds", "steps"}
         replaced = dict.fromkeys(budgets, None) if budgets & changes.keys() else {}
@@ -142,33 +135,11 @@ def resume(
         problem = _stored_problem(stored["problem"], "resume") if problem is None else problem
         config = Config.from_dict(settings).resolved(problem)  # before anything is written
         directory.change(stored)
-        progress = default_progress(quiet) if progress is None else progress
-        return _solution(problem, train(problem, config, directory, progress, callbacks), directory)
-
-
-def _kept_name(problem: str) -> str:
-    """The name of a problem as it holds from any folder."""
-    path, colon, attribute = problem.rpartition(":")
-    return f"{Path(path).absolute()}:{attribute}" if colon else problem
-
-
-def _stored_problem(name: str, command: str) -> Problem:
-    """By the name that a run has kept of it."""
-    try:
-        return find_problem(name)
-    except ValueError as error:
-        raise ValueError(
-            f"{error}; in Python, pass the problem that was solved: dngd.{command}(path, problem)"
-        ) from error
-
-
-def _solution(problem: Problem, trained, directory: RunDirectory | None = None) -> Solution:
-    history = trained.rows if directory is None else read_history(directory.history)
-    return Solution(problem, trained.model, trained.last, trained.summary, history)
+        return _trained(problem, config, directory, quiet, observers)
 
 
 def load(path: str | Path, problem: Problem | None = None) -> Solution:
-    """The solution that a run directory holds, ready to be evaluated.
+    """Read the solution that a run directory holds, ready to be evaluated.
 
     No code is loaded from the directory. A problem that is neither in the catalogue nor in a file must be given again.
 
@@ -184,6 +155,29 @@ def load(path: str | Path, problem: Problem | None = None) -> Solution:
         raise ValueError(f"{path} holds no summary yet: the run was stopped before its first step")
     with working_precision(config.precision):
         like = first_model(problem, config.seed)
-        last = checkpoint.load_part(path / "checkpoint", "model", like)
-        model = checkpoint.load_best(path / "checkpoint", like)[0]
+        model, last = (checkpoint.load(path / "checkpoint", like, part)[0] for part in (".best", ".model"))
     return Solution(problem, model, last, summary, read_history(path / "history.jsonl"))
+
+
+def _trained(
+    problem: Problem, config: Config, directory: RunDirectory | None, quiet: bool, observers: Sequence[Any]
+) -> Solution:
+    found = train(problem, config, directory, [default_progress(quiet), *as_observers(observers)])
+    history = found.rows if directory is None else read_history(directory.history)
+    return Solution(problem, found.model, found.last, found.summary, history)
+
+
+def _kept_name(problem: str) -> str:
+    """The name of a problem in a form that holds from any folder."""
+    path, colon, attribute = problem.rpartition(":")
+    return f"{Path(path).absolute()}:{attribute}" if colon else problem
+
+
+def _stored_problem(name: str, command: str) -> Problem:
+    """The problem that a run has kept by name."""
+    try:
+        return find_problem(name)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}; in Python, pass the problem that was solved: dngd.{command}(path, problem)"
+        ) from error

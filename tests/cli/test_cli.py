@@ -13,7 +13,6 @@ import yaml
 
 from dngd.cli import main
 from dngd.cli.exit_code import ExitCode, exit_code
-from dngd.cli.settings import read_settings
 
 SMALL = f"{Path(__file__).parents[1] / 'train' / 'small.py'}:problem"
 
@@ -69,11 +68,14 @@ def test_plan_trains_nothing(capsys):
 @pytest.mark.slow
 def test_settings_from_a_file_and_what_is_typed_wins(tmp_path):
     (tmp_path / "run.yaml").write_text(
-        f"problem: {SMALL}\nsteps: 3\nmomentum: 0.5\nstages: false\npoints: {{ends: 6}}\n"
+        f"problem: {SMALL}\nsteps: 3\nstages: false\npoints: {{ends: 6}}\ntarget: null\n"
+        "optimizer: {momentum: 0.5, line_search: grid}\n"
     )
-    assert main(["solve", "--config", "run.yaml", "--steps", "4", "--out", "run", "--quiet"]) == ExitCode.DONE
+    arguments = ["solve", "--config", "run.yaml", "--steps", "4", "--out", "run", "--optimizer.line-search", "none"]
+    assert main([*arguments, "--quiet"]) == ExitCode.DONE
     config = yaml.safe_load((tmp_path / "run/config.yaml").read_text())
-    assert (config["steps"], config["momentum"], config["stages"]) == (4, 0.5, False)
+    assert (config["steps"], config["stages"]) == (4, False)
+    assert (config["optimizer"]["momentum"], config["optimizer"]["line_search"]) == (0.5, "none")
     assert config["points"] == {"interior": 16, "ends": 6}
 
 
@@ -86,12 +88,12 @@ def test_settings_from_a_file_and_what_is_typed_wins(tmp_path):
         (["solve", SMALL, "--preset", "papr"], "unknown preset"),
         (["solve", SMALL, "--points", "inside", "3"], "unknown condition 'inside'"),
         (["solve", SMALL, "--points", "inside=3", "--seed", "1"], "unknown condition 'inside'"),
-        (["solve", SMALL, "--seconds", "-1"], "seconds=-1.0 must be a positive number"),
-        (["solve", SMALL, "--momentum", "1.5"], r"momentum=1.5 must lie in"),
+        (["solve", SMALL, "--seconds", "-1"], "seconds=-1.0 must be greater than 0 and finite"),
+        (["solve", SMALL, "--optimizer.momentum", "1.5"], r"momentum=1.5 must be at least 0 and below 1"),
         (["solve", "nowhere.py:problem"], "there is no file"),
         (["solve", SMALL.replace(":problem", ":nothing")], "has no 'nothing'"),
         (["solve", SMALL.replace(":problem", "")], "say which object"),
-        (["solve", SMALL, "--config"], "needs a file"),
+        (["solve", "--steps", "3"], "name a problem, such as dngd solve kovasznay"),
         (["solve", SMALL, "--config", "missing.yaml"], "No such file"),
         (["compare", SMALL, "--methods", "dense,adm"], "did you mean 'adam'"),
         (["compare", SMALL, "--method", "adam"], "--method adam: a comparison takes --methods"),
@@ -139,11 +141,33 @@ def test_a_file_finds_what_stands_beside_it(tmp_path, capsys):
     assert "m = 7 residuals" in capsys.readouterr().out
 
 
-def test_unknown_option_gets_a_suggestion(capsys):
+def test_help_starts_with_the_settings_of_a_run(capsys):
     with pytest.raises(SystemExit) as ended:
-        main(["solve", SMALL, "--secnods", "3"])
+        main(["solve", "--help"])
+    assert ended.value.code == ExitCode.DONE
+    first, _, rest = capsys.readouterr().out.partition("optimizer options")
+    options = re.findall(r"--[a-z][a-z-]*", first)
+    assert {"--method", "--seconds", "--points", "--out"} <= set(options)
+    assert len(first.splitlines()) <= 35
+    assert "--optimizer.rank" in rest
+    assert "None" not in first + rest
+
+
+def test_nested_settings_as_typed(tmp_path):
+    arguments = ["solve", SMALL, "--method", "pcg", "--optimizer.rank", "8", "--steps", "2", "--doublings", "0"]
+    assert main([*arguments, "--out", "run", "--quiet"]) == ExitCode.DONE
+    config = yaml.safe_load((tmp_path / "run/config.yaml").read_text())
+    assert (config["method"], config["optimizer"]["rank"], config["doublings"]) == ("pcg", 8, 0)
+
+
+@pytest.mark.parametrize(
+    ("typed", "suggestion"), [("--secnods", "--seconds"), ("--optimizer.rnk", "--optimizer.rank"), ("--rank", ".rank")]
+)
+def test_unknown_option_gets_a_suggestion(typed, suggestion, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["solve", SMALL, typed, "3"])
     assert ended.value.code == ExitCode.USAGE
-    assert "--seconds" in capsys.readouterr().err
+    assert suggestion in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [["resume", "nothing"], ["report", "nothing"]])
@@ -152,11 +176,12 @@ def test_missing_directory_is_explained(command, capsys):
     assert "nothing" in capsys.readouterr().err
 
 
-def test_settings_files_that_are_not(tmp_path):
-    for text in ("- a\n- b\n", "a: [1\n"):
-        (tmp_path / "bad.yaml").write_text(text)
-        with pytest.raises(ValueError, match=r"bad\.yaml"):
-            read_settings(["solve", "--config", "bad.yaml"])
+@pytest.mark.parametrize("text", ["- a\n- b\n", "a: [1\n", "secnods: 3\n", "optimizer: {rnk: 3}\n"])
+def test_settings_files_that_are_not(text, tmp_path, capsys):
+    (tmp_path / "bad.yaml").write_text(text)
+    assert main(["solve", SMALL, "--config", "bad.yaml"]) == ExitCode.USAGE
+    said = capsys.readouterr().err
+    assert re.search(r"bad\.yaml|did you mean 'seconds'|did you mean 'rank'", said)
 
 
 def test_exit_codes():
@@ -213,7 +238,7 @@ def test_a_run_that_dies_is_a_row(tmp_path):
         "1",
         "--steps",
         "3",
-        "--rank",
+        "--optimizer.rank",
         "5000",
         "--out",
         "runs",

@@ -229,7 +229,7 @@ def base(**changes):
         (lambda: base(constants={"nu": np.inf}), "nu=inf"),
         (lambda: base(stages=(Stage("s", {"nu": 1.0}, steps=3),)), "unknown constant 'nu'"),
         (lambda: base(stages=(Stage("s", {}),)), "never ends"),
-        (lambda: base(presets={"fast": dngd.Preset(points={"inside": 3})}), "unknown condition 'inside'"),
+        (lambda: base(presets={"fast": {"points": {"inside": 3}}}), "unknown condition 'inside'"),
         (lambda: base(reference=lambda y: y), "reference: .*unknown name 'y'"),
         (lambda: base(reference=lambda x: (x, x)), "reference: .*2 entries"),
         (

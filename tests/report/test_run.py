@@ -12,6 +12,7 @@ import pytest
 
 import dngd.report
 from dngd.report import Run, RunError, find_runs
+from dngd.report.group import group_runs
 
 
 def test_a_finished_run(tmp_path, build):
@@ -107,3 +108,18 @@ def test_the_report_needs_no_jax():
             names += [node.module] if isinstance(node, ast.ImportFrom) else []
             for name in names:
                 assert name.split(".")[0] in allowed or name.startswith("dngd.report"), f"{path.name} imports {name}"
+
+
+def test_settings_of_the_optimizer_tell_runs_apart(tmp_path, build):
+    for rank in (5, 9):
+        build(tmp_path / str(rank), method="pcg", steps=5, optimizer={"rank": rank, "momentum": 0.0})
+    runs = find_runs([tmp_path])
+    assert [run.config["optimizer.rank"] for run in runs] == [5, 9]
+    assert [group.label for group in group_runs(runs)] == ["pcg optimizer.rank=5", "pcg optimizer.rank=9"]
+
+
+def test_a_run_in_memory_is_as_good_as_one_on_disk(tmp_path, build):
+    stored = Run.load(build(tmp_path / "run", steps=5))
+    kept = Run.of(stored.summary, stored.history)
+    assert (kept.problem, kept.status, kept.rel_l2) == (stored.problem, stored.status, stored.rel_l2)
+    np.testing.assert_array_equal(kept.column("loss"), stored.column("loss"))

@@ -12,7 +12,7 @@ from train.small_trees import names, small
 
 import dngd
 from dngd.optimize.baseline import LBFGS, SGD, SOAP, Adam
-from dngd.train.checkpoint import CheckpointError, load, load_best, load_part, save, save_best
+from dngd.train.checkpoint import CheckpointError, load, save
 
 
 def sample(seed=0):
@@ -89,12 +89,33 @@ def test_the_file_is_a_plain_npz_without_code(tmp_path):
 
 def test_a_part_can_be_loaded_alone(tmp_path):
     save(tmp_path, {"model": sample(0), "model2": small(1), "state": small(2), "number": 3}, {"step": 1})
-    assert_equal(*(eqx.filter(tree, eqx.is_array) for tree in (load_part(tmp_path, "model", sample(1)), sample(0))))
-    assert int(load_part(tmp_path, "state", small(0))["n"]) == 2
+    assert_equal(*(eqx.filter(tree, eqx.is_array) for tree in (load(tmp_path, sample(1), "['model']")[0], sample(0))))
+    assert int(load(tmp_path, small(0), "['state']")[0]["n"]) == 2
+    assert load(tmp_path, 0, "['number']")[0] == 3
     with pytest.raises(CheckpointError, match=r"it lacks tree\['model2'\]\['y'\]"):
-        load_part(tmp_path, "model2", small(0) | {"y": jnp.ones(1)})
+        load(tmp_path, small(0) | {"y": jnp.ones(1)}, "['model2']")
     with pytest.raises(CheckpointError, match="it lacks"):
-        load_part(tmp_path, "absent", small(0))
+        load(tmp_path, small(0), "['absent']")
+
+
+class Pair(eqx.Module):
+    part: jax.Array
+    party: jax.Array
+
+
+def test_a_part_is_not_mistaken_for_another_whose_name_begins_alike(tmp_path):
+    save(tmp_path, Pair(jnp.zeros(2), jnp.ones(3)), {"step": 1})
+    np.testing.assert_array_equal(load(tmp_path, jnp.ones(2), ".part")[0], [0, 0])
+    np.testing.assert_array_equal(load(tmp_path, jnp.zeros(3), ".party")[0], [1, 1, 1])
+
+
+def test_an_array_that_stands_twice_is_stored_once(tmp_path):
+    once, other = jnp.arange(50_000.0), jnp.ones(50_000)
+    twice = save(tmp_path, {"a": once, "b": once, "c": other}, {"step": 1})
+    assert 800_000 < twice.stat().st_size < 810_000
+    tree, _, _ = load(tmp_path, {"a": other, "b": other, "c": other})
+    assert_equal(tree, {"a": once, "b": once, "c": other})
+    np.testing.assert_array_equal(load(tmp_path, other, "['b']")[0], once)
 
 
 def test_objects_are_refused(tmp_path):
@@ -104,7 +125,7 @@ def test_objects_are_refused(tmp_path):
         save(tmp_path, small(0), {"step": 0, "x": object()})
     with pytest.raises(ValueError, match=r"metadata\['step'\]=None"):
         save(tmp_path, small(0), {})
-    with pytest.raises(ValueError, match="keep=0"):
+    with pytest.raises(ValueError, match="keep=0 must be a positive whole number"):
         save(tmp_path, small(0), {"step": 0}, keep=0)
 
 
@@ -145,17 +166,13 @@ def test_a_run_goes_on_bit_for_bit(tmp_path, optimizer):
 # Which files are kept, and which is read
 
 
-def test_the_last_two_and_the_best_are_kept(tmp_path):
-    save_best(tmp_path, small(7), {"step": 7, "rel_l2": 0.5})
+def test_the_last_two_are_kept(tmp_path):
     (tmp_path / "checkpoint-000000001.npz.tmp").write_bytes(b"left by a process that was killed")
     (tmp_path / "notes.txt").write_text("mine")
     for step in (5, 10, 15, 20):
         save(tmp_path, small(step), {"step": step})
-    assert names(tmp_path) == ["best.npz", "checkpoint-000000015.npz", "checkpoint-000000020.npz", "notes.txt"]
+    assert names(tmp_path) == ["checkpoint-000000015.npz", "checkpoint-000000020.npz", "notes.txt"]
     assert int(load(tmp_path, small(0))[0]["n"]) == 20
-    tree, metadata, _ = load_best(tmp_path, small(0))
-    assert int(tree["n"]) == 7
-    assert metadata == {"step": 7, "rel_l2": 0.5}
 
 
 def test_an_abandoned_future_is_removed(tmp_path):

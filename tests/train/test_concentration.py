@@ -8,7 +8,6 @@ from train import small
 
 import dngd
 from dngd.train.concentration import concentration
-from dngd.train.progress import Quiet
 
 
 def test_places_are_those_where_the_residual_is():
@@ -33,7 +32,7 @@ def test_nothing_to_say_without_a_finite_sum_or_with_few_points(squares):
     assert concentration(squares, None, ()).about("equation") == ""
 
 
-class Notes(Quiet):
+class Notes:
     def __init__(self):
         self.texts = []
 
@@ -48,7 +47,7 @@ def test_a_run_says_where_it_is_wrong():
     for equation, said in ((jump, True), (lambda u, x: u.xx + jnp.sin(3 * x), False)):
         conditions = {"equation": dngd.Equation(equation, points=1000), "ends": dngd.Dirichlet(0.0, points=2)}
         notes = Notes()
-        dngd.solve(small.make(conditions=conditions), steps=2, method="adam", progress=notes)
+        dngd.solve(small.make(conditions=conditions), steps=2, method="adam", quiet=True, observers=[notes])
         assert (
             any("of the points of 'equation' have" in text and "(x from 0.49" in text for text in notes.texts) is said
         )
@@ -70,12 +69,13 @@ class Pairs(dngd.Condition):
 
 def test_points_of_another_kind_have_no_place_and_cost_no_run():
     problem, notes = small.make(conditions=dict(small.problem.conditions) | {"pairs": Pairs()}), Notes()
-    assert dngd.solve(problem, steps=2, method="adam", progress=notes).summary["outcome"] == "steps"
+    assert dngd.solve(problem, steps=2, method="adam", quiet=True, observers=[notes]).summary["outcome"] == "steps"
     assert any(text.startswith("1% of the points of 'pairs' have") and "from" not in text for text in notes.texts)
 
 
 def test_a_closing_remark_that_fails_costs_no_run(monkeypatch):
     monkeypatch.setattr("dngd.train.trainer.where_it_is_wrong", lambda *_: 1 / 0)
     notes = Notes()
-    assert dngd.solve(small.problem, steps=2, method="adam", progress=notes).summary["status"] == "finished"
+    solution = dngd.solve(small.problem, steps=2, method="adam", quiet=True, observers=[notes])
+    assert solution.summary["status"] == "finished"
     assert any("ZeroDivisionError" in text for text in notes.texts)

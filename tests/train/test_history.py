@@ -32,8 +32,7 @@ def test_a_row_is_readable_before_the_file_is_closed(tmp_path):
     history = History(tmp_path / "history.jsonl")
     history.append(ROW)
     assert read(history.path) == [ROW]
-    history.flush()
-    history.flush(sync=True)
+    history.sync()
     history.close()
 
 

@@ -1,9 +1,9 @@
 """What a person sees."""
 
 import io
+from types import SimpleNamespace
 
 import pytest
-from rich.console import Console
 
 from dngd.train.progress import Plain, Quiet, Terminal
 
@@ -31,10 +31,17 @@ def row(step, **more):
     } | more
 
 
+def run(seconds=None, steps=None):
+    """As much of a run as a display looks at."""
+    return SimpleNamespace(
+        config=SimpleNamespace(seconds=seconds, steps=steps), describe=lambda state: [] if steps else ["a problem"]
+    )
+
+
 def show(progress):
-    progress.start(["a problem"], 10.0, None)
+    progress.start(run(seconds=10.0), None)
     for step in range(1, 31):
-        progress.step(row(step, **({"rel_l2": 1e-3} if step == 10 else {})))
+        progress.step(run(), None, row(step, **({"rel_l2": 1e-3} if step == 10 else {})))
     progress.note("something")
     progress.end(SUMMARY)
     progress.close()
@@ -54,19 +61,33 @@ def test_plain_lines_have_rate_and_time_left():
     assert "something" in lines
 
 
-def test_live_display_leaves_the_terminal_as_it_was():
+def test_live_display_writes_over_one_line_and_leaves_the_terminal_as_it_was():
     stream = io.StringIO()
-    terminal = Terminal(Console(file=stream, force_terminal=True, width=100))
-    show(terminal)
+    show(Terminal(stream))
     text = stream.getvalue()
-    assert "steps/s" in text
-    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")  # the cursor is shown again
-    broken = Terminal(Console(file=io.StringIO(), force_terminal=True))
-    broken.start([], None, 3)
+    header, live = text.split("left\n")
+    assert "steps/s" in header
+    assert live.startswith("\r\x1b[K      1       0.3   1.00e+00")
+    assert live.count("\x1b[K      ") == 1  # a second later there would be another
+    assert "\r\x1b[Ksomething\nended by seconds" in live
+    assert text.endswith("diffusion = 0.1\n")
+    broken = Terminal(stream := io.StringIO())
+    broken.start(run(steps=3), None)
+    broken.step(run(), None, row(1, outcome="LINE_SEARCH_REJECTED"))
     broken.close()
-    assert broken._live is None
+    broken.close()
+    assert stream.getvalue().endswith("\r\x1b[K")  # once
 
 
+def test_live_line_fits_in_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    terminal = Terminal(stream := io.StringIO())
+    terminal.start(run(steps=3), None)
+    terminal.step(run(), None, row(1, outcome="LINE_SEARCH_REJECTED"))
+    assert len(stream.getvalue().split("\x1b[K")[-1]) == 39
+
+
+@pytest.mark.usefixtures("as_users_run_it")
 def test_quiet_says_nothing(capsys):
     show(Quiet())
     assert capsys.readouterr() == ("", "")
@@ -76,6 +97,6 @@ def test_quiet_says_nothing(capsys):
 def test_trouble_is_named(outcome):
     stream = io.StringIO()
     progress = Plain(stream)
-    progress.start([], 1.0, None)
-    progress.step(row(1, outcome=outcome))
+    progress.start(run(seconds=1.0), None)
+    progress.step(run(), None, row(1, outcome=outcome))
     assert outcome in stream.getvalue()

@@ -12,11 +12,10 @@ import pytest
 from train import small
 
 import dngd
-from dngd.jacobian.residual import residual_vector, term_losses
 from dngd.train.position import Position
 from dngd.train.selection import score
 
-SETTINGS = {"quiet": True, "doublings": 0, "method": "adam", "learning_rate": 0.3}  # hovers
+SETTINGS = {"quiet": True, "doublings": 0, "method": "adam", "optimizer": {"learning_rate": 0.3}}  # hovers
 
 
 def losses(**values):
@@ -59,7 +58,7 @@ def same(one, other):
 def test_run_ends_with_the_lowest_score_of_its_last_steps(tmp_path):
     models = []
     solution = dngd.solve(
-        small.problem, steps=40, out=tmp_path, callbacks=[lambda row, model: models.append(model)], **SETTINGS
+        small.problem, steps=40, out=tmp_path, observers=[lambda row, model: models.append(model)], **SETTINGS
     )
     with jax.enable_x64(True):
         points = small.problem.sample(jax.random.fold_in(jax.random.key(0), 2))
@@ -85,8 +84,8 @@ def test_choice_survives_an_interruption_and_other_endings_give_the_last(tmp_pat
         if row["step"] == 38:
             os.kill(os.getpid(), signal.SIGINT)
 
-    dngd.solve(small.problem, steps=40, out=tmp_path, callbacks=[interrupt], **SETTINGS)
+    dngd.solve(small.problem, steps=40, out=tmp_path, observers=[interrupt], **SETTINGS)
     assert same(dngd.resume(tmp_path, small.problem, quiet=True).model, whole.model)
-    stopped = dngd.solve(small.problem, steps=40, callbacks=[lambda row, model: row["step"] == 40], **SETTINGS)
-    assert stopped.summary["outcome"] == "callback"
+    stopped = dngd.solve(small.problem, steps=40, observers=[lambda row, model: row["step"] == 40], **SETTINGS)
+    assert stopped.summary["outcome"] == "observer"
     assert same(stopped.model, stopped.last)

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from train import small
 
 import dngd
@@ -22,7 +23,8 @@ from dngd import report
 from dngd.train.directory import RunDirectoryError
 from dngd.train.history import read as read_history
 
-SETTINGS = {"quiet": True, "momentum": 0.5, "doublings": 0}  # fewer compilations
+PATH = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))  # of children
+SETTINGS = {"quiet": True, "optimizer": {"momentum": 0.5}, "doublings": 0}  # fewer compilations
 
 
 def bits(model):
@@ -34,7 +36,7 @@ def without_times(rows):
     return [{key: value for key, value in row.items() if key not in timed} for row in rows]
 
 
-def test_ends_by_steps_seconds_target_and_callback():
+def test_ends_by_steps_seconds_target_and_observer():
     assert dngd.solve(small.problem, steps=3, **SETTINGS).summary["outcome"] == "steps"
     timed = dngd.solve(small.problem, seconds=0.5, **SETTINGS).summary
     assert timed["outcome"] == "seconds"
@@ -48,7 +50,7 @@ def test_ends_by_steps_seconds_target_and_callback():
         seen.append(row["step"])
         return row["step"] == 4
 
-    assert dngd.solve(small.problem, steps=500, callbacks=[stop], **SETTINGS).summary["outcome"] == "callback"
+    assert dngd.solve(small.problem, steps=500, observers=[stop], **SETTINGS).summary["outcome"] == "observer"
     assert seen == [1, 2, 3, 4]
 
 
@@ -98,7 +100,9 @@ def test_run_directory_validates_against_the_schema_and_loads(tmp_path):
         dngd.load(tmp_path / "run")
     for name in ("fields.npz", "fields.vti"):
         assert solution.export(tmp_path / name).exists()
-    assert solution.plot(tmp_path / "figure.png").stat().st_size > 1000
+    assert isinstance(solution.plot(), Figure)
+    assert isinstance(loaded.plot(tmp_path / "figure.png"), Figure)
+    assert (tmp_path / "figure.png").stat().st_size > 1000
 
 
 def test_load_in_a_fresh_process(tmp_path):
@@ -106,7 +110,7 @@ def test_load_in_a_fresh_process(tmp_path):
     solution = dngd.solve(small.problem, steps=5, out=out, **SETTINGS)
     code = "import dngd, sys; from train import small\n"
     code += "print(dngd.load(sys.argv[1], small.problem).predict([[0.5]]).tolist())"
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = os.environ | {"PYTHONPATH": PATH}
     printed = subprocess.run(
         [sys.executable, "-c", code, str(out)], env=environment, capture_output=True, text=True, timeout=120
     )
@@ -117,7 +121,7 @@ def test_load_in_a_fresh_process(tmp_path):
 
 VARIANTS = {
     "dense": {"method": "dense+ga"},
-    "pcg": {"method": "pcg", "rank": 8},
+    "pcg": {"method": "pcg", "optimizer": {"momentum": 0.5, "rank": 8}},
     "lbfgs": {"method": "lbfgs"},
     "sgd": {"method": "sgd"},  # its schedule depends on the length of the run
     "phases": {"method": "adam:0.5>dense"},
@@ -139,10 +143,10 @@ def test_interrupted_and_resumed_is_bit_for_bit_the_same(name, tmp_path):
         if row["step"] in (5, 8):
             os.kill(os.getpid(), signal.SIGINT)
 
-    first = dngd.solve(small.problem, steps=12, out=tmp_path / "parts", callbacks=[interrupt], **settings)
+    first = dngd.solve(small.problem, steps=12, out=tmp_path / "parts", observers=[interrupt], **settings)
     assert first.summary["outcome"] == "interrupted"
     assert first.summary["steps"] == 5
-    second = dngd.resume(tmp_path / "parts", small.problem, quiet=True, callbacks=[interrupt])
+    second = dngd.resume(tmp_path / "parts", small.problem, quiet=True, observers=[interrupt])
     assert second.summary["steps"] == 8
     third = dngd.resume(tmp_path / "parts", small.problem, quiet=True)
     assert third.summary["outcome"] == "steps"
@@ -164,7 +168,7 @@ def test_adaptive_points_survive_an_interruption(tmp_path):
                 os.kill(os.getpid(), signal.SIGTERM)
 
         out = tmp_path / str(every)
-        assert dngd.solve(problem, steps=10, out=out, callbacks=[interrupt], **SETTINGS).summary["steps"] == 6
+        assert dngd.solve(problem, steps=10, out=out, observers=[interrupt], **SETTINGS).summary["steps"] == 6
         assert bits(dngd.resume(out, problem, quiet=True).model) == bits(whole.model)
 
 
@@ -179,10 +183,14 @@ def test_lbfgs_keeps_its_points(adaptive):
 
 
 def test_damping_level_of_a_preset_belongs_to_its_rule():
-    problem = small.make(presets={"default": dngd.Preset(damping="loss", damping_level=1e-5)})
-    assert dngd.Config().resolved(problem).damping_level == 1e-5
-    assert dngd.Config(damping="gain_ratio").resolved(problem).damping_level is None
-    assert dngd.Config(damping="gain_ratio", damping_level=1.0).resolved(problem).damping_level == 1.0
+    problem = small.make(presets={"default": {"optimizer": {"damping": "loss", "damping_level": 1e-5}}})
+
+    def level(**given):
+        return dngd.Config(optimizer=given).resolved(problem).optimizer.damping_level
+
+    assert level() == level(damping="loss") == 1e-5
+    assert level(damping="gain_ratio") is None
+    assert level(damping="gain_ratio", damping_level=1.0) == level(damping_level=1.0) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -190,7 +198,7 @@ def test_damping_level_of_a_preset_belongs_to_its_rule():
 )
 def test_methods_with_new_points_in_every_step_begin_with_the_few_of_the_preset(method, first):
     problem = small.make(
-        presets={"default": dngd.Preset({"interior": 8}), "paper": dngd.Preset({"interior": 9}, doublings=0)}
+        presets={"default": {"points": {"interior": 8}}, "paper": {"points": {"interior": 9}, "doublings": 0}}
     )
     assert dngd.Config(method=method).resolved(problem).points == {"interior": first, "ends": 4}
     assert dngd.Config(method=method, preset="paper").resolved(problem).points["interior"] == 9
@@ -207,7 +215,7 @@ def test_growing_batch_survives_an_interruption(tmp_path, monkeypatch):
     settings = SETTINGS | {"doublings": 2, "method": "dense"}
     whole = dngd.solve(problem, steps=24, out=tmp_path / "whole", **settings)
     assert whole.summary["residuals"] == 4 * 20 + 1
-    dngd.solve(problem, steps=24, out=tmp_path / "parts", callbacks=[lambda row, _: row["step"] == 13], **settings)
+    dngd.solve(problem, steps=24, out=tmp_path / "parts", observers=[lambda row, _: row["step"] == 13], **settings)
     resumed = dngd.resume(tmp_path / "parts", problem, quiet=True)
     assert bits(resumed.model) == bits(whole.model)
     assert without_times(resumed.history) == without_times(whole.history)
@@ -228,8 +236,8 @@ def test_finished_run_is_extended(tmp_path):
     dngd.solve(small.problem, steps=4, settle=0.0, out=tmp_path / "run", **SETTINGS)
     longer = dngd.resume(tmp_path / "run", small.problem, quiet=True, steps=9)
     assert bits(longer.model) == bits(whole.model)
-    with pytest.raises(ValueError, match="momentum cannot change"):
-        dngd.resume(tmp_path / "run", small.problem, momentum=0.1)
+    with pytest.raises(ValueError, match="optimizer cannot change"):
+        dngd.resume(tmp_path / "run", small.problem, optimizer={"momentum": 0.1})
 
 
 def test_same_directory_with_other_settings_is_refused(tmp_path):
@@ -250,7 +258,7 @@ def test_corrupted_checkpoint_falls_back_to_the_one_before(tmp_path):
         if row["step"] == 6:
             os.kill(os.getpid(), signal.SIGINT)
 
-    dngd.solve(small.problem, steps=10, out=out, callbacks=[interrupt], checkpoint_seconds=1e-6, **SETTINGS)
+    dngd.solve(small.problem, steps=10, out=out, observers=[interrupt], checkpoint_seconds=1e-6, **SETTINGS)
     newest = sorted((out / "checkpoint").glob("checkpoint-*.npz"))[-1]
     newest.write_bytes(newest.read_bytes()[:-100])
     assert bits(dngd.resume(out, small.problem, quiet=True).model) == bits(whole.model)
@@ -260,18 +268,16 @@ def test_corrupted_checkpoint_falls_back_to_the_one_before(tmp_path):
 CHILD = """
 import sys, dngd
 from train import small
-from dngd.train.progress import Quiet
-class Told(Quiet):
-    def step(self, row):
-        print(row["step"], flush=True)
-settings = dict(steps=120, method="dense", momentum=0.5, doublings=0, checkpoint_seconds=1e-6, progress=Told())
-dngd.solve(small.problem, out=sys.argv[1], **settings)
+def told(row, model):
+    print(row["step"], flush=True)
+settings = dict(steps=120, method="dense", optimizer={"momentum": 0.5}, doublings=0, checkpoint_seconds=1e-6)
+dngd.solve(small.problem, out=sys.argv[1], quiet=True, observers=[told], **settings)
 """
 
 
 def start_child(out, cache):
     environment = os.environ | {
-        "PYTHONPATH": str(Path(__file__).parents[1]),
+        "PYTHONPATH": PATH,
         "JAX_COMPILATION_CACHE_DIR": str(cache),  # of its own: a kill may hit its writing
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }

@@ -10,7 +10,7 @@ from dngd.problem.accuracy import Reference
 from dngd.problem.boundary import Initial
 from dngd.problem.condition import Equation
 from dngd.problem.domain import Box
-from dngd.problem.preset import Preset, paper_preset
+from dngd.problem.preset import paper_preset
 from dngd.problem.problem import Problem
 from dngd.problem.sampling import Adaptive, Sampling
 
@@ -64,7 +64,7 @@ def allen_cahn() -> Problem:
         network=lambda key: PeriodicEmbedding(MLP((3, 100, 100, 100, 100, 1), key=key), {"x": 2.0}, ("t", "x")),
         reference=Reference(reference, batched=True, points=20_000),
         presets={
-            "default": Preset({"interior": 250, "initial": 50}),
+            "default": {"points": {"interior": 250, "initial": 50}},
             "paper": paper_preset({"interior": 4500, "initial": 900}, cap=1e-5),
         },
     )

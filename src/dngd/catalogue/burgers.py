@@ -15,7 +15,6 @@ from dngd.problem.accuracy import Reference
 from dngd.problem.boundary import Dirichlet, Initial
 from dngd.problem.condition import Equation
 from dngd.problem.domain import Box
-from dngd.problem.preset import Preset
 from dngd.problem.problem import Problem
 from dngd.problem.sampling import Adaptive, Sampling
 
@@ -54,5 +53,5 @@ def burgers() -> Problem:
         },
         network=lambda key: MLP((2, 40, 40, 40, 40, 1), key=key),
         reference=Reference(exact, points=10_000),
-        presets={"default": Preset({"interior": 250, "ends": 50, "initial": 50})},
+        presets={"default": {"points": {"interior": 250, "ends": 50, "initial": 50}}},
     )

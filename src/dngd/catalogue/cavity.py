@@ -12,7 +12,7 @@ from dngd.problem.accuracy import Reference
 from dngd.problem.boundary import Dirichlet
 from dngd.problem.condition import Equation
 from dngd.problem.domain import Box
-from dngd.problem.preset import PAPER_PCG, Preset, paper_preset
+from dngd.problem.preset import PAPER_PCG, paper_preset
 from dngd.problem.problem import Problem
 from dngd.problem.sampling import Sampling
 from dngd.problem.stage import Stage
@@ -80,7 +80,7 @@ def cavity() -> Problem:
             Stage(f"Re = {reynolds}", {"viscosity": 1 / reynolds}, steps=50, share=0.1) for reynolds in (100, 400, 1000)
         ),
         presets={
-            "default": Preset({"interior": 300, "boundary": 150}),
+            "default": {"points": {"interior": 300, "boundary": 150}},
             "paper": paper_preset({"interior": 10_000, "boundary": 2000}, cap=1e-5, seconds=9000.0, **PAPER_PCG),
         },
     )

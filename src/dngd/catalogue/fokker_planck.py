@@ -8,7 +8,7 @@ from dngd.network import MLP, InitialValue, axis_aligned
 from dngd.problem.accuracy import Reference
 from dngd.problem.condition import Equation
 from dngd.problem.domain import Box
-from dngd.problem.preset import Preset, paper_preset
+from dngd.problem.preset import paper_preset
 from dngd.problem.problem import Problem
 
 DIMENSION = 9
@@ -54,7 +54,7 @@ def fokker_planck() -> Problem:
         network=network,
         reference=Reference(exact, points=20_000, quick=4000),
         presets={
-            "default": Preset({"interior": 400}),
+            "default": {"points": {"interior": 400}},
             "paper": paper_preset({"interior": 3000}, cap=1e-5),
         },
     )

@@ -8,7 +8,7 @@ from dngd.problem.accuracy import Reference
 from dngd.problem.boundary import Dirichlet, Initial
 from dngd.problem.condition import Equation
 from dngd.problem.domain import Box
-from dngd.problem.preset import Preset, paper_preset
+from dngd.problem.preset import paper_preset
 from dngd.problem.problem import Problem
 from dngd.problem.sampling import Adaptive, Sampling
 
@@ -49,7 +49,7 @@ def heat() -> Problem:
             # Values cost far less than the equation (one factor of the Jacobian instead of twelve), and what is wrong
             # with them is what the error consists of. Beyond twice as many, averaging over short steps costs less
             # than larger batches do.
-            "default": Preset({"interior": 60, "boundary": 600, "initial": 300}, doublings=1),
+            "default": {"points": {"interior": 60, "boundary": 600, "initial": 300}, "doublings": 1},
             "paper": paper_preset({"interior": 10_000, "boundary": 500, "initial": 500}, cap=1e-3),
         },
     )

@@ -9,7 +9,6 @@ from dngd.problem.boundary import Dirichlet
 from dngd.problem.condition import Equation
 from dngd.problem.data import Data
 from dngd.problem.domain import Box
-from dngd.problem.preset import Preset
 from dngd.problem.problem import Problem
 
 TRUE_DIFFUSION = 0.1
@@ -51,5 +50,5 @@ def inverse() -> Problem:
         },
         network=lambda key: MLP((2, 30, 30, 30, 1), key=key),
         reference=Reference(exact, points=5000),
-        presets={"default": Preset(seconds=20.0)},
+        presets={"default": {"seconds": 20.0}},
     )

@@ -7,7 +7,7 @@ from dngd.problem.accuracy import Reference
 from dngd.problem.boundary import Dirichlet
 from dngd.problem.condition import Equation
 from dngd.problem.domain import Box
-from dngd.problem.preset import Preset, paper_preset
+from dngd.problem.preset import paper_preset
 from dngd.problem.problem import Problem
 
 
@@ -47,7 +47,7 @@ def kovasznay() -> Problem:
         network=lambda key: MLP((2, 50, 50, 50, 50, 3), key=key),
         reference=Reference(exact, points=10_000, fields=("u", "v"), centred=("p",)),
         presets={
-            "default": Preset({"interior": 100, "boundary": 100}),
+            "default": {"points": {"interior": 100, "boundary": 100}},
             "paper": paper_preset({"interior": 400, "boundary": 400}, cap=1e-5),
         },
     )

@@ -7,7 +7,7 @@ from dngd.problem.accuracy import Reference
 from dngd.problem.boundary import Dirichlet
 from dngd.problem.condition import Equation
 from dngd.problem.domain import Box
-from dngd.problem.preset import PAPER_PCG, Preset, paper_preset
+from dngd.problem.preset import PAPER_PCG, paper_preset
 from dngd.problem.problem import Problem
 
 
@@ -32,7 +32,7 @@ def poisson10() -> Problem:
         network=lambda key: MLP((10, 100, 100, 100, 100, 1), key=key),
         reference=Reference(exact, points=20_000),
         presets={
-            "default": Preset({"interior": 150, "boundary": 150}),
+            "default": {"points": {"interior": 150, "boundary": 150}},
             "paper": paper_preset({"interior": 8000, "boundary": 2000}, cap=1e-5, **PAPER_PCG),
         },
     )

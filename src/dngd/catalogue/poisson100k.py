@@ -21,7 +21,7 @@ from dngd.problem.accuracy import Reference
 from dngd.problem.condition import Condition
 from dngd.problem.domain import Ball
 from dngd.problem.orthogonal import draws_of_a_sweep, orthogonal_directions
-from dngd.problem.preset import Preset, paper_preset
+from dngd.problem.preset import paper_preset
 from dngd.problem.problem import Problem
 from dngd.problem.sampling import Sampling
 
@@ -160,7 +160,13 @@ def poisson100k(dimension: int = DIMENSION, two_body: str = "paper") -> Problem:
             # A point determines one of 10⁵ unknowns, and no point one that another has determined: nothing to gain from
             # momentum, acceleration or more points a step. After two sweeps through all of them what is left is what
             # single points mistake for slope, and the rest of the time is for averaging it.
-            "default": Preset({"interior": 500}, method="dense", momentum=0.0, doublings=0, settle=0.5),
+            "default": {
+                "points": {"interior": 500},
+                "method": "dense",
+                "doublings": 0,
+                "settle": 0.5,
+                "optimizer": {"momentum": 0.0},
+            },
             "paper": paper_preset({"interior": 100}, cap=1e3, line_search_points=5),
         },
     )

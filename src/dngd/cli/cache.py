@@ -1,4 +1,4 @@
-"""Compiled programs are kept between runs."""
+"""The cache of compiled programs, which lasts from run to run."""
 
 import os
 from pathlib import Path

@@ -16,11 +16,12 @@ class ExitCode(enum.IntEnum):
     INTERRUPTED = 130  # by SIGINT; 143 by SIGTERM
 
 
+OUTCOMES = {"diverged": ExitCode.NO_PROGRESS, "stalled": ExitCode.NO_PROGRESS, "error": ExitCode.ERROR}
+"""Exit codes of runs by their outcome, where it is neither zero nor an interruption."""
+
+
 def exit_code(summary: Mapping[str, Any]) -> int:
-    """Of a run with this summary."""
+    """The exit code of a run with this summary."""
     if summary["outcome"] == "interrupted":
-        terminated = "SIGTERM" in summary["message"]
-        return 128 + signal.SIGTERM if terminated else int(ExitCode.INTERRUPTED)
-    if summary["outcome"] in ("diverged", "stalled"):
-        return int(ExitCode.NO_PROGRESS)
-    return int(ExitCode.ERROR if summary["status"] == "failed" else ExitCode.DONE)
+        return 128 + signal.SIGTERM if "SIGTERM" in summary["message"] else int(ExitCode.INTERRUPTED)
+    return int(OUTCOMES.get(summary["outcome"], ExitCode.DONE))

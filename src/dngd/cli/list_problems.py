@@ -1,15 +1,15 @@
 """`dngd list`."""
 
-from rich.console import Console
-from rich.table import Table
-
 from dngd.catalogue import CATALOGUE
-from dngd.train.config import Config
-from dngd.train.method import METHODS
+from dngd.config import Config
+from dngd.config.method import METHODS
 
 
 def list_problems() -> int:
-    """What can be solved, and how."""
+    """List the problems of the catalogue, and the methods."""
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(box=None, header_style="bold")
     for column in ("problem", "what", "points of the first steps", "presets"):
         table.add_column(column)

@@ -10,7 +10,6 @@ from dngd.cli import compare, list_problems, plan, report, resume, solve
 from dngd.cli.cache import use_cache
 from dngd.cli.exit_code import ExitCode
 from dngd.cli.pairs import split_pairs
-from dngd.cli.settings import read_settings
 from dngd.train.checkpoint import CheckpointError
 from dngd.train.directory import RunDirectoryError
 from dngd.train.history import HistoryError
@@ -35,10 +34,10 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 diverged or stalled, 130 interrupt
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns its exit code."""
+    """Run a command and return its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        arguments = split_pairs(read_settings(arguments))
+        arguments = split_pairs(arguments)
         use_cache()
         keep_freed_memory()
         return int(tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="dngd", description=DESCRIPTION, args=arguments))

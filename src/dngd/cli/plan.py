@@ -1,31 +1,26 @@
 """`dngd plan`."""
 
-from typing import Annotated
-
 import equinox as eqx
 import jax
-import tyro
 
+from dngd.cli.options import File, Problem, Settings, Typed, given
 from dngd.jacobian.linearize import TILE_BYTES
 from dngd.solver.plan import plan_step
-from dngd.train.config import Config
 from dngd.train.locate import find_problem
 from dngd.train.trainer import working_precision
 
 
 def plan(
-    problem: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM")],
-    settings: Annotated[Config, tyro.conf.arg(name="")] = Config(),
-    memory: float | None = None,
+    problem: Problem = None, settings: Settings = Typed(), config: File = None, memory: float | None = None
 ) -> int:
-    """What a step costs with each solver, and which one `auto` takes. Nothing is trained.
+    """Show what a step costs with each solver, and which one `auto` takes. Nothing is trained.
 
     Args:
-        problem: a name from `dngd list`, or FILE.py:NAME for a dngd.Problem of your own
         memory: GiB that a step may take; half of the machine's if not given
     """
+    problem, chosen = given(problem, settings, config)
     found = find_problem(problem)
-    resolved = settings.resolved(found)
+    resolved = chosen.resolved(found)
     found = found.with_points(resolved.points)
     with working_precision(resolved.precision):
         key = jax.random.key(0)

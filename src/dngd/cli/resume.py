@@ -6,6 +6,7 @@ from typing import Annotated
 import tyro
 
 from dngd import solution as library
+from dngd.cli.options import Flag
 from dngd.cli.solve import conclude
 
 
@@ -14,18 +15,17 @@ def resume(
     seconds: float | None = None,
     steps: int | None = None,
     target: float | None = None,
-    quiet: bool = False,
+    quiet: Flag = False,
 ) -> int:
     """Go on with a run from its last checkpoint, as if it had never been interrupted.
 
     Args:
-        directory: of the run
-        seconds: a new budget of training time, the time before included
-        steps: a new budget of steps, the steps before included
-        target: stop once the relative error is below this
+        directory: directory of the run
+        seconds: new budget of training time, including the time before
+        steps: new budget of steps, including the steps before
+        target: relative error at which to stop
         quiet: print nothing but errors
     """
     given = {"seconds": seconds, "steps": steps, "target": target}
     changes = {name: value for name, value in given.items() if value is not None}
-    solution = library.resume(directory, quiet=quiet, **changes)
-    return conclude(solution, directory, quiet)
+    return conclude(library.resume(directory, quiet=quiet, **changes), directory, quiet)

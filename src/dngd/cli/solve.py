@@ -2,49 +2,44 @@
 
 import itertools
 from pathlib import Path
-from typing import Annotated
 
-import tyro
-
-from dngd import report
 from dngd import solution as library
 from dngd.cli.exit_code import exit_code
-from dngd.solution import Solution
-from dngd.train.config import Config
+from dngd.cli.options import File, Flag, Out, Problem, Settings, Typed, given
+from dngd.config import Config
 from dngd.train.directory import RunDirectoryError, read_config, read_summary
 from dngd.train.locate import find_problem
-from dngd.train.tensorboard import tensorboard_callback
+from dngd.train.tensorboard import TensorBoard
 
 
 def solve(
-    problem: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="PROBLEM")],
-    settings: Annotated[Config, tyro.conf.arg(name="")] = Config(),
-    out: Path | None = None,
-    quiet: bool = False,
-    tensorboard: bool = False,
+    problem: Problem = None,
+    settings: Settings = Typed(),
+    config: File = None,
+    out: Out = None,
+    quiet: Flag = False,
+    tensorboard: Flag = False,
 ) -> int:
     """Train a network that solves a problem.
 
     Everything goes to a run directory: summary.json, history.jsonl, config.yaml, checkpoint/, solution.png.
-    All settings can also stand in a YAML file: dngd solve --config run.yaml.
 
     Args:
-        problem: a name from `dngd list`, or FILE.py:NAME for a dngd.Problem of your own
-        out: where the run goes; runs/PROBLEM-METHOD-seedK if not given
+        out: directory (runs/PROBLEM-METHOD-seedK)
         quiet: print nothing but errors
-        tensorboard: write curves for TensorBoard too (needs the extra dngd[tensorboard])
+        tensorboard: write curves for TensorBoard too
     """
+    problem, chosen = given(problem, settings, config)
     found = find_problem(problem)
-    resolved = settings.resolved(found)
-    out = default_directory(found.name, resolved) if out is None else out
-    callbacks = [tensorboard_callback(out)] if tensorboard else []
-    solution = library.solve(problem, out=out, quiet=quiet, callbacks=callbacks, **settings.as_dict())
+    out = default_directory(found.name, chosen.resolved(found)) if out is None else out
+    observers = [TensorBoard(out)] if tensorboard else []
+    solution = library.solve(problem, out=out, quiet=quiet, observers=observers, **chosen.as_dict())
     return conclude(solution, out, quiet)
 
 
 def default_directory(problem: str, config: Config) -> Path:
     """A name that says what the run is; a number is added if the name is taken by another or a finished run."""
-    method = (config.method or "auto").replace(">", "-").replace(":", "")
+    method = config.method.replace(">", "-").replace(":", "")
     preset = "" if config.preset == "default" else f"-{config.preset}"
     name = f"{problem}-{method}{preset}-seed{config.seed}"
     candidates = (Path("runs") / (name if number == 1 else f"{name}-{number}") for number in itertools.count(1))
@@ -61,8 +56,10 @@ def _is_unfinished(path: Path, config: Config) -> bool:
     return stored == config.as_dict() and (summary is None or summary["status"] != "finished")
 
 
-def conclude(solution: Solution, out: Path, quiet: bool) -> int:
-    """Draw the figure, and say where things are."""
+def conclude(solution: library.Solution, out: Path, quiet: bool) -> int:
+    """Draw the figure, say where things are, and return the exit code."""
+    from dngd import report
+
     try:
         figure = f"figure: {report.solution_figure(out)}"
     except report.RunError as error:

@@ -6,7 +6,6 @@ from dngd.problem.condition import Condition, Equation
 from dngd.problem.data import Data
 from dngd.problem.domain import Ball, Box
 from dngd.problem.model import Model
-from dngd.problem.preset import Preset
 from dngd.problem.problem import Problem
 from dngd.problem.region import Curve, PointSet
 from dngd.problem.sampling import Adaptive, Sampling
@@ -27,7 +26,6 @@ __all__ = [
     "Neumann",
     "Periodic",
     "PointSet",
-    "Preset",
     "Problem",
     "Reference",
     "Robin",

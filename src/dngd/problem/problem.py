@@ -17,7 +17,7 @@ from dngd.problem.condition import Condition, Setting
 from dngd.problem.data import has_its_own_points
 from dngd.problem.domain import Domain
 from dngd.problem.model import Model
-from dngd.problem.preset import Preset
+from dngd.problem.preset import check_preset
 from dngd.problem.stage import Stage
 from dngd.term import Term
 
@@ -39,7 +39,7 @@ class Problem:
     - `coefficients`: unknown numbers of the equation with their first guesses, found along with the solution.
     - `reference`: the true solution if it is known: a function by name, or a `dngd.Reference`.
     - `stages`: easier versions to train on first.
-    - `presets`: named settings; `default` and `paper` in the catalogue.
+    - `presets`: by name, mappings of settings of `dngd.Config` to start from: `{"default": {"seconds": 30.0}}`.
 
     **Example:**
 
@@ -63,7 +63,7 @@ class Problem:
     coefficients: Mapping[str, float] = dataclasses.field(default_factory=dict)
     reference: Reference | Callable | None = None
     stages: tuple[Stage, ...] = ()
-    presets: Mapping[str, Preset] = dataclasses.field(default_factory=dict)
+    presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     name: str = "problem"
     description: str = ""
     _evaluators: dict[str, Evaluator] = dataclasses.field(default_factory=dict, init=False, repr=False)
@@ -86,10 +86,8 @@ class Problem:
             for name in stage.constants:
                 if name not in self.constants:
                     raise ValueError(f"Stage {stage.name!r}: " + unknown("constant", name, self.constants or ["none"]))
-        for preset_name, preset in self.presets.items():
-            for name in preset.points:
-                if name not in self.conditions:
-                    raise ValueError(f"preset {preset_name!r}: " + unknown("condition", name, self.conditions))
+        for name, preset in self.presets.items():
+            check_preset(name, preset, self.conditions)
         self.terms()  # finds misspelt names now rather than when training starts
         _ = self.evaluator
 

@@ -18,13 +18,17 @@ _VTK_LINE, _VTK_QUAD = 3, 9
 
 
 def export_fields(fields_npz_path: Path, out: Path) -> Path:
+    """Write the fields of a run (its `fields.npz`), as `write_fields` does."""
+    return write_fields(Fields.load(fields_npz_path), out, str(fields_npz_path))
+
+
+def write_fields(fields: Fields, out: Path, source: str = "the solution") -> Path:
     """Write every field as point data under its name, with `NAME_reference` and `NAME_error` (prediction minus
     reference) where there is a reference. The suffix of `out` decides the format: .npz, .vti or .vtu."""
-    fields = Fields.load(fields_npz_path)
     for axis, name in zip(fields.axes, fields.axis_names, strict=True):
         steps = np.diff(axis)
         if not (np.isfinite(axis).all() and ((steps > 0).all() or (steps < 0).all())):
-            raise RunError(f"{fields_npz_path}: axis {name!r} is not a strictly monotonic grid of finite numbers")
+            raise RunError(f"{source}: axis {name!r} is not a strictly monotonic grid of finite numbers")
     if out.suffix == ".npz":
         with out.open("wb") as stream:
             np.savez(stream, **_npz_arrays(fields))

@@ -51,10 +51,11 @@ class Fields:
             ) from None
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
             raise RunError(f"{path} could not be read ({error}); `dngd resume` writes it anew") from error
-        return cls._from_arrays(path, arrays)
+        return cls.from_arrays(arrays, path)
 
     @classmethod
-    def _from_arrays(cls, path: Path, arrays: dict[str, np.ndarray]) -> "Fields":
+    def from_arrays(cls, arrays: dict[str, np.ndarray], path: str | Path) -> "Fields":
+        """Fields from the arrays that a `fields.npz` holds; `path` is what errors call them."""
         missing = [name for name in ("axis_names", "field_names", "axis_0", "prediction") if name not in arrays]
         if missing:
             raise RunError(f"{path} lacks {', '.join(missing)}; it was not written by dngd, or by another version")

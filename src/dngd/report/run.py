@@ -46,10 +46,16 @@ class Run:
             reason = "is not a directory" if not directory.is_dir() else f"holds none of {', '.join(_FILES)}"
             raise RunError(f"{directory} {reason}; give a run directory, or a directory of run directories")
         notes: list[str] = []
-        config = _read_mapping(directory / "config.yaml", yaml.safe_load, notes)
+        config = _flat(_read_mapping(directory / "config.yaml", yaml.safe_load, notes))
         summary = _read_mapping(directory / "summary.json", json.loads, notes)
         history = _read_history(directory / "history.jsonl", notes)
         return cls(directory, _complete(summary, config, history), config, history, tuple(notes))
+
+    @classmethod
+    def of(cls, summary: Mapping[str, Any], history: Iterable[Mapping[str, Any]]) -> "Run":
+        """A run that is in memory."""
+        rows = tuple(history)
+        return cls(Path(), _complete(summary, {}, rows), {}, rows, ())
 
     @property
     def name(self) -> str:
@@ -165,6 +171,12 @@ def _read_mapping(path: Path, parse: Any, notes: list[str]) -> dict[str, Any]:
         notes.append(f"{path.name} holds a {type(value).__name__} where a mapping was expected")
         return {}
     return {str(key): entry for key, entry in value.items()}
+
+
+def _flat(config: dict[str, Any]) -> dict[str, Any]:
+    """Settings of the optimizer beside the others, under names such as `optimizer.rank`."""
+    inner = config.pop("optimizer", None)
+    return config | {f"optimizer.{name}": value for name, value in (inner if isinstance(inner, dict) else {}).items()}
 
 
 def _read_history(path: Path, notes: list[str]) -> tuple[dict[str, Any], ...]:

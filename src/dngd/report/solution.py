@@ -18,20 +18,25 @@ PREDICTION, REFERENCE, CURVE = "#0072b2", "#e69f00", "#b5367a"
 
 
 def solution_figure(run_directory: Path) -> Path:
-    """Write `solution.png` into the run directory: one row per quantity (for a flow the speed, then what is not
-    velocity), and on the right the error against time. RunError if the run holds no fields."""
-    run = Run.load(run_directory)
-    fields = Fields.load(run_directory / "fields.npz")
+    """Draw a run into its directory, as `solution.png`. RunError if the run holds no fields."""
+    out = run_directory / "solution.png"
+    draw_solution(Run.load(run_directory), Fields.load(run_directory / "fields.npz"), out)
+    return out
+
+
+def draw_solution(run: Run, fields: Fields, out: str | Path | None = None) -> Figure:
+    """One row per quantity (for a flow the speed, then what is not velocity), and on the right the error against time;
+    saved if `out` is given."""
     views = fields.views()
     if fields.is_flow:
         views = [view for view in views if view.title not in ("u", "v")]
-    out = run_directory / "solution.png"
     with matplotlib.rc_context(STYLE):
         figure = _plane_figure(run, fields, views) if len(fields.axes) == 2 else _line_figure(run, fields, views)
         if fields.note:
             figure.suptitle(fields.note, fontsize=10, color="0.35")
-        figure.savefig(out, dpi=DPI)
-    return out
+        if out is not None:
+            figure.savefig(out, dpi=DPI)
+    return figure
 
 
 def _plane_figure(run: Run, fields: Fields, views: list[View]) -> Figure:

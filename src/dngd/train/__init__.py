@@ -1,1 +1,1 @@
-"""Training runs: where they live on disk, what they remember, how they survive being killed."""
+"""Training runs: the state, the step, the schedule, the observers, and what survives a kill."""

@@ -22,7 +22,7 @@ MEMORY = 0.9
 def balanced(
     terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any], weights: Mapping[str, Array]
 ) -> dict[str, Array]:
-    """New weights for the terms."""
+    """Compute new weights for the terms."""
     rates = _rates(
         tuple(eqx.tree_at(lambda term: term.weight, term, jnp.ones(())) for term in terms), params, dict(batch)
     )
@@ -35,7 +35,7 @@ def balanced(
 
 @eqx.filter_jit
 def _rates(terms: tuple[Term, ...], params: PyTree, batch: dict[str, Any]) -> dict[str, Array]:
-    """The sum of each term's part of the kernel's diagonal: rows are scaled by 1/√N, so it is a mean over points."""
+    """Sum each term's part of the kernel's diagonal. Rows are scaled by 1/√N, so this is a mean over points."""
     residuals = Residuals.trace(terms, params, batch)
     diagonal = linearized(residuals, terms, params, batch, "factored", TILE_BYTES)[1].diagonal()
     return {name: jnp.sum(diagonal[rows]) for name, rows in residuals.rows.items()}

@@ -4,14 +4,13 @@ from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import PyTree
 
-from dngd.optimize.baseline import LBFGS, SGD, SOAP, Adam
+from dngd.config import Config, OptimizerSettings
 from dngd.optimize.damping import ConstantDamping, Damping, DecayDamping, GainRatioDamping, LossDamping
 from dngd.optimize.info import Info
 from dngd.optimize.line_search import BacktrackingSearch, FixedStep, GridSearch, LineSearch
 from dngd.optimize.momentum import RisingMomentum
 from dngd.optimize.optimizer import DualNaturalGradient
 from dngd.solver import PCG
-from dngd.train.config import Config
 
 
 @runtime_checkable
@@ -20,33 +19,24 @@ class Optimizer(Protocol):
 
     def init(self, params: PyTree) -> PyTree: ...
 
-    def step(self, params: PyTree, state: PyTree, terms: Any, batch: Any) -> tuple[PyTree, PyTree, Info]: ...
+    def step(
+        self, params: PyTree, state: PyTree, terms: Any, batch: Any, share: float = 1.0
+    ) -> tuple[PyTree, PyTree, Info]: ...
 
 
 def make_optimizer(method: str, config: Config, expected_steps: int) -> Optimizer:
     """The optimizer of one phase; `expected_steps` shapes schedules that need an end."""
-    rate = config.learning_rate
-    if method == "adam":
-        return Adam(**({} if rate is None else {"learning_rate": rate}))
-    if method == "sgd":
-        lowest = SGD.initial if rate is None else min(rate, SGD.initial)
-        return SGD(steps=max(expected_steps, 2), peak=SGD.peak if rate is None else rate, initial=lowest, final=lowest)
-    if method == "soap":
-        return SOAP(**({} if rate is None else {"learning_rate": rate}))
-    if method == "lbfgs":
-        return LBFGS(**({} if config.history is None else {"history": config.history}))
+    settings = config.optimizer
     name, _, geodesic = method.partition("+")
-    solver: Any = name
-    if name == "pcg":
-        given = {"rank": config.rank, "tolerance": config.tolerance, "iterations": config.iterations}
-        solver = PCG(**{key: value for key, value in given.items() if value is not None})
+    if name in ("adam", "sgd", "soap", "lbfgs"):
+        return _baseline(name, settings, expected_steps)
     return DualNaturalGradient(
-        solver=solver,
+        solver=PCG(**_given(settings, "rank", "tolerance", "iterations")) if name == "pcg" else name,
         # The default method is the best known one; the others are what their names say.
         geodesic=bool(geodesic) or name == "auto",
-        damping=_damping(config),
-        momentum=RisingMomentum(config.momentum) if config.momentum else 0.0,
-        line_search=_line_search(config),
+        damping=_damping(settings),
+        momentum=RisingMomentum(settings.momentum) if settings.momentum else 0.0,
+        line_search=_line_search(settings),
     )
 
 
@@ -57,21 +47,37 @@ def check_method_fits(method: str, config: Config, rows: int) -> None:
         solver.rank_for(rows)
 
 
-def _damping(config: Config) -> Damping:
-    level = config.damping_level
-    if config.damping == "constant":
-        return ConstantDamping(1e-3 if level is None else level)
-    rules = {
+def _baseline(name: str, settings: OptimizerSettings, expected_steps: int) -> Optimizer:
+    from dngd.optimize.baseline import LBFGS, SGD, SOAP, Adam  # loads optax
+
+    if name == "lbfgs":
+        return LBFGS(**_given(settings, "history"))
+    if name == "sgd":
+        peak = SGD.peak if settings.learning_rate is None else settings.learning_rate
+        lowest = min(peak, SGD.initial)
+        return SGD(steps=max(expected_steps, 2), peak=peak, initial=lowest, final=lowest)
+    return {"adam": Adam, "soap": SOAP}[name](**_given(settings, "learning_rate"))
+
+
+def _damping(settings: OptimizerSettings) -> Damping:
+    rule, level = {
         "gain_ratio": (GainRatioDamping, "initial"),
         "loss": (LossDamping, "cap"),
         "decay": (DecayDamping, "initial"),
-    }
-    rule, argument = rules[config.damping or "gain_ratio"]
-    return rule(**({} if level is None else {argument: level}))
+        "constant": (ConstantDamping, "level"),
+    }[settings.damping or "gain_ratio"]
+    default = {"level": 1e-3} if rule is ConstantDamping else {}
+    return rule(**(default if settings.damping_level is None else {level: settings.damping_level}))
 
 
-def _line_search(config: Config) -> LineSearch:
-    points = {} if config.line_search_points is None else {"points": config.line_search_points}
-    if config.line_search == "none":
+def _line_search(settings: OptimizerSettings) -> LineSearch:
+    if settings.line_search == "none":
         return FixedStep(1.0)
-    return GridSearch(**points) if config.line_search == "grid" else BacktrackingSearch(**points)
+    points = {} if settings.line_search_points is None else {"points": settings.line_search_points}
+    return GridSearch(**points) if settings.line_search == "grid" else BacktrackingSearch(**points)
+
+
+def _given(settings: OptimizerSettings, *names: str) -> dict[str, Any]:
+    """Those of the settings that are not left to the method."""
+    values = {name: getattr(settings, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}

@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
+from dngd.check import count
 from dngd.train.directory import atomic_write, explain
 from dngd.train.environment import processor, version
 
-FORMAT = 1
-BEST = "best.npz"
+FORMAT = 2
 PATTERN = re.compile(r"checkpoint-(\d{9,})\.npz")
 DIGEST = 64  # characters of a SHA-256 in hexadecimal
 
@@ -43,79 +43,71 @@ class _RefusedError(Exception):
 def save(directory: str | os.PathLike, tree: PyTree, metadata: Mapping[str, Any], keep: int = 2) -> Path:
     """Write `checkpoint-{step}.npz`, with `metadata["step"]`, and keep the last `keep`.
 
-    Files of later steps are removed: they come from a past that this run, going on from an earlier checkpoint, has
+    Files of later steps are removed: they belong to a past that this run, resumed from an earlier checkpoint, has
     left. If writing fails the checkpoints that are there stay as they are.
     """
-    if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
-        raise ValueError(f"keep={keep!r} must be a positive integer: the number of checkpoints to keep")
+    count("keep", keep, hint="it is the number of checkpoints to keep")
     step = metadata.get("step")
-    if isinstance(step, bool) or not isinstance(step, int) or step < 0:
-        raise ValueError(f"metadata['step']={step!r} must be a whole number of at least zero")
+    count("metadata['step']", step, least=0)
     directory = Path(directory)
     path = directory / f"checkpoint-{step:09d}.npz"
-    _write(path, serialize(tree, metadata))
+    data = serialize(tree, metadata)
     try:
-        older = [file for number, file in _numbered(directory) if number < step]
-        for file in [*older[keep - 1 :], *(file for number, file in _numbered(directory) if number > step)]:
+        directory.mkdir(parents=True, exist_ok=True)
+        for leftover in directory.glob("*.tmp"):  # of a process that was killed while it wrote
+            leftover.unlink(missing_ok=True)
+        atomic_write(path, data)
+    except OSError as error:
+        raise CheckpointError(f"{explain(error, path)}. Earlier checkpoints are intact") from error
+    try:
+        found = _numbered(directory)
+        older = [file for number, file in found if number < step]
+        for file in [*older[keep - 1 :], *(file for number, file in found if number > step)]:
             file.unlink(missing_ok=True)
     except OSError as error:
         raise CheckpointError(explain(error, directory)) from error
     return path
 
 
-def save_best(directory: str | os.PathLike, tree: PyTree, metadata: Mapping[str, Any]) -> Path:
-    """Write `best.npz`, which `save` never removes."""
-    path = Path(directory) / BEST
-    _write(path, serialize(tree, metadata))
-    return path
+def exists(directory: str | os.PathLike) -> bool:
+    """Whether there is any checkpoint, good or not."""
+    return bool(_files(Path(directory)))
 
 
-def load(directory: str | os.PathLike, like: PyTree) -> tuple[PyTree, dict[str, Any], list[str]]:
-    """The newest good checkpoint: the pytree (structured as `like`), its metadata, and notes.
+def load(directory: str | os.PathLike, like: PyTree, part: str = "") -> tuple[PyTree, dict[str, Any], list[str]]:
+    """Read the newest good checkpoint: the pytree (structured as `like`), its metadata, and notes.
 
-    Notes say which files were refused, and why, and where the versions differ from those that wrote the checkpoint.
+    `part` is the path of `like` in the pytree that was saved, such as `".model"` or `"['model']"`. Notes say which
+    files were refused, and why, and where the versions differ from those that wrote the checkpoint.
     """
-    files = _files(Path(directory))
-    (tree, metadata, saved_by), notes = _first_good(Path(directory), files, lambda data: deserialize(data, like))
-    return tree, metadata, notes + _differences(saved_by)
-
-
-def load_best(directory: str | os.PathLike, like: PyTree) -> tuple[PyTree, dict[str, Any], list[str]]:
-    """What `save_best` wrote, as `load` returns it."""
-    path = Path(directory) / BEST
-    files = [path] if path.exists() else []
-    (tree, metadata, saved_by), notes = _first_good(Path(directory), files, lambda data: deserialize(data, like))
-    return tree, metadata, notes + _differences(saved_by)
-
-
-def load_part(directory: str | os.PathLike, key: str, like: PyTree) -> PyTree:
-    """What the newest good checkpoint of a dictionary holds under `key`, structured as `like`."""
-    files = _files(Path(directory))
-    root = f"tree{jax.tree_util.keystr((jax.tree_util.DictKey(key),))}"
-    return _first_good(Path(directory), files, lambda data: deserialize(data, like, root)[0])[0]
-
-
-def peek(directory: str | os.PathLike) -> dict[str, Any] | None:
-    """The metadata of the newest whole checkpoint, for those who need it to know what `like` is; None without any."""
-    files = _files(Path(directory))
-
-    def read(data):
-        with _open(data) as archive:
-            return _header(archive)["run"]
-
-    return _first_good(Path(directory), files, read)[0] if files else None
+    directory, notes = Path(directory), []
+    for file in _files(directory):
+        try:
+            tree, metadata, saved_by = deserialize(file.read_bytes(), like, f"tree{part}")
+            return tree, metadata, notes + _differences(saved_by)
+        except _RefusedError as error:
+            notes.append(f"{file.name} was refused: {error}")
+        except Exception as error:  # whatever a damaged file provokes is a reason to try the one before
+            notes.append(f"{file.name} was refused: it cannot be read ({type(error).__name__}: {error})")
+    if not notes:
+        raise CheckpointError(f"there is no checkpoint in {directory}; check the path, or start the run anew")
+    raise CheckpointError(
+        f"no checkpoint in {directory} can be used: {'; '.join(notes)}. Go on with the settings of the run that wrote "
+        "them, restore a file, or start anew in another directory"
+    )
 
 
 def serialize(tree: PyTree, metadata: Mapping[str, Any]) -> bytes:
-    """The bytes of a checkpoint file."""
-    leaves, numbers, arrays = [], {}, {}
+    """The bytes of a checkpoint file. An array that stands at several places of the pytree is stored once."""
+    leaves: dict[str, list[Any]] = {}  # by path: the kind, and the number itself or the member that holds the array
+    arrays: dict[str, np.ndarray] = {}
+    first: dict[int, str] = {}
     for name, leaf in _named_leaves(tree):
-        if _is_number(leaf):
-            numbers[name] = leaf
-        elif _is_array(leaf):
+        if _is_array(leaf) and first.setdefault(id(leaf), name) == name:
             arrays[name] = _bits(name, leaf)
-            leaves.append([name, list(leaf.shape), str(leaf.dtype)])
-    header = {"format": FORMAT, "versions": versions(), "leaves": leaves, "numbers": numbers, "run": dict(metadata)}
+        if kind := _kind(leaf):
+            leaves[name] = [kind, first[id(leaf)] if _is_array(leaf) else leaf]
+    header = {"format": FORMAT, "versions": versions(), "leaves": leaves, "run": dict(metadata)}
     try:
         text = json.dumps(header)
     except (TypeError, ValueError) as error:
@@ -139,23 +131,18 @@ def deserialize(data: bytes, like: PyTree, root: str = "tree") -> tuple[PyTree, 
 
     `root` is the path of `like` in the pytree that was saved.
     """
+    inside, restored = re.compile(rf"{re.escape(root)}([.\[].*)?"), dict(_named_leaves(like, root))
     with _open(data) as archive:
         header = _header(archive)
-        header["leaves"] = [leaf for leaf in header["leaves"] if leaf[0].startswith(root)]
-        header["numbers"] = {name: number for name, number in header["numbers"].items() if name.startswith(root)}
-        _compare(header, like, root)
-        # `read` goes to the end of a member, where zipfile compares the CRC; reading an array from the open member
-        # would stop short of it.
-        members = {name: archive.read(f"{name}.npy") for name, _, _ in header["leaves"]}
-    restored = []
-    for name, leaf in _named_leaves(like, root):
-        if name in members:
-            stored = np.lib.format.read_array(io.BytesIO(members.pop(name)), allow_pickle=False)
-            leaf = _restore(name, stored, leaf)
-        elif name in header["numbers"]:
-            leaf = _restore_number(name, header["numbers"][name], leaf)
-        restored.append(leaf)
-    return jax.tree.unflatten(jax.tree.structure(like), restored), header["run"], header["versions"]
+        leaves = {name: leaf for name, leaf in header["leaves"].items() if inside.fullmatch(name)}
+        expected = {name: kind for name, leaf in restored.items() if (kind := _kind(leaf))}
+        _compare({name: kind for name, (kind, _) in leaves.items()}, expected)
+        for name, (_, value) in leaves.items():
+            # `read` goes to the end of a member, where zipfile compares the CRC; reading an array from the open
+            # member would stop short of it.
+            is_array = _is_array(restored[name])
+            restored[name] = _restore(name, archive.read(f"{value}.npy"), restored[name]) if is_array else value
+    return jax.tree.unflatten(jax.tree.structure(like), restored.values()), header["run"], header["versions"]
 
 
 def versions() -> dict[str, str]:
@@ -183,16 +170,6 @@ def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
     return header
 
 
-def _write(path: Path, data: bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for leftover in path.parent.glob("*.tmp"):  # of a process that was killed while it wrote
-            leftover.unlink(missing_ok=True)
-        atomic_write(path, data)
-    except OSError as error:
-        raise CheckpointError(f"{explain(error, path)}. Earlier checkpoints are intact") from error
-
-
 def _numbered(directory: Path) -> list[tuple[int, Path]]:
     """Checkpoints with their steps, newest first."""
     found = ((PATTERN.fullmatch(file.name), file) for file in directory.iterdir())
@@ -206,24 +183,6 @@ def _files(directory: Path) -> list[Path]:
         return []
     except OSError as error:
         raise CheckpointError(f"cannot read {directory}: {error.strerror}; check its permissions") from error
-
-
-def _first_good(directory: Path, files: list[Path], read: Callable[[bytes], Any]) -> tuple[Any, list[str]]:
-    """What `read` makes of the first file that it does not refuse, and why it refused others."""
-    if not files:
-        raise CheckpointError(f"there is no checkpoint in {directory}; check the path, or start the run anew")
-    notes = []
-    for file in files:
-        try:
-            return read(file.read_bytes()), notes
-        except _RefusedError as error:
-            notes.append(f"{file.name} was refused: {error}")
-        except Exception as error:  # whatever a damaged file provokes is a reason to try the one before
-            notes.append(f"{file.name} was refused: it cannot be read ({type(error).__name__}: {error})")
-    raise CheckpointError(
-        f"no checkpoint in {directory} can be used: {'; '.join(notes)}. Go on with the settings of the run that wrote "
-        "them, restore a file, or start anew in another directory"
-    )
 
 
 def _differences(saved_by: dict[str, str]) -> list[str]:
@@ -243,8 +202,11 @@ def _is_array(leaf: Any) -> bool:
     return isinstance(leaf, (jax.Array, np.ndarray, np.generic))
 
 
-def _is_number(leaf: Any) -> bool:
-    return isinstance(leaf, (bool, int, float)) and not isinstance(leaf, np.generic)
+def _kind(leaf: Any) -> str:
+    """Type and shape of an array, type of a number; empty for a leaf that is not stored."""
+    if _is_array(leaf):
+        return f"{leaf.dtype}{list(leaf.shape)}"
+    return type(leaf).__name__ if isinstance(leaf, (bool, int, float)) else ""
 
 
 def _is_key(leaf: Any) -> bool:
@@ -260,15 +222,8 @@ def _bits(name: str, leaf: Any) -> np.ndarray:
     return array
 
 
-def _restore_number(name: str, value: Any, leaf: Any) -> Any:
-    for kind in (bool, float):
-        if isinstance(value, kind) != isinstance(leaf, kind):
-            raise _RefusedError(f"it belongs to another run: {name} is {value!r} there and {leaf!r} here")
-    return type(leaf)(value)
-
-
-def _restore(name: str, stored: np.ndarray, leaf: Any) -> Any:
-    expected = _bits(name, leaf)
+def _restore(name: str, member: bytes, leaf: Any) -> Any:
+    stored, expected = np.lib.format.read_array(io.BytesIO(member), allow_pickle=False), _bits(name, leaf)
     if (stored.shape, stored.dtype) != (expected.shape, expected.dtype):
         raise _RefusedError(f"{name} is stored as {stored.dtype}{list(stored.shape)}, which its metadata denies")
     if _is_key(leaf):
@@ -280,19 +235,12 @@ def _restore(name: str, stored: np.ndarray, leaf: Any) -> Any:
     return jnp.asarray(stored) if isinstance(leaf, jax.Array) else stored
 
 
-def _compare(header: dict[str, Any], like: PyTree, root: str) -> None:
-    """Refuse a file whose arrays are not those of `like`, and say which."""
-    expected = {n: (list(x.shape), str(x.dtype)) for n, x in _named_leaves(like, root) if _is_array(x)}
-    stored = {name: (shape, dtype) for name, shape, dtype in header["leaves"]}
+def _compare(stored: dict[str, str], expected: dict[str, str]) -> None:
+    """Refuse a file whose leaves are not those expected, and say which."""
     for what, names in (("lacks", expected.keys() - stored.keys()), ("also has", stored.keys() - expected.keys())):
         if names:
             listed = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             raise _RefusedError(f"it belongs to another run: it {what} {listed}")
-    for name, (shape, dtype) in expected.items():
-        if stored[name] != (shape, dtype):
-            was = f"{stored[name][1]}{stored[name][0]}"
-            raise _RefusedError(f"it belongs to another run: {name} is {was} there and {dtype}{shape} here")
-    numbers = {n for n, x in _named_leaves(like, root) if _is_number(x)}
-    if numbers != header["numbers"].keys():
-        listed = ", ".join(sorted(numbers ^ header["numbers"].keys())[:3])
-        raise _RefusedError(f"it belongs to another run: {listed} is a number in only one of the two")
+    for name, kind in expected.items():
+        if stored[name] != kind:
+            raise _RefusedError(f"it belongs to another run: {name} is {stored[name]} there and {kind} here")

@@ -1,5 +1,6 @@
-"""Methods × seeds, one process for each run, so that a run that dies takes nothing with it."""
+"""Methods × seeds, each run in a process of its own, so that a run that dies takes nothing with it."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -11,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import yaml
 
-from dngd.train.config import Config
+from dngd.check import count
+from dngd.config import Config
+from dngd.config.method import check_method
 from dngd.train.directory import RunDirectory, RunDirectoryError, atomic_write, read_summary
-from dngd.train.environment import environment
 from dngd.train.locate import find_problem
-from dngd.train.method import check_method
+from dngd.train.record import run_summary
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Which runs there are, and where."""
+    """A set of runs that differ in method and seed, and their directory."""
 
     problem: str
     methods: tuple[str, ...]
@@ -40,30 +41,29 @@ class Comparison:
         self.settings.resolved(find_problem(self.problem))
 
     def runs(self) -> Iterator[tuple[str, Config]]:
-        """Names and settings."""
+        """The name and the settings of every run."""
         for method in self.methods:
             for seed in self.seeds:
                 name = f"{method.replace('>', '-').replace(':', '')}-seed{seed}"
                 yield name, replace(self.settings, method=method, seed=seed)
 
     def run(self, jobs: int = 1) -> dict[str, int]:
-        """Do what is not done yet; exit codes by name."""
-        if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-            raise ValueError(f"jobs={jobs!r} must be a positive whole number")
+        """Run what is not finished, so many at once; exit codes by name."""
+        count("jobs", jobs)
         self._describe()
         with ThreadPoolExecutor(jobs) as pool:
             results = pool.map(lambda run: (run[0], self._run_one(*run)), self.runs())
             return dict(results)
 
     def _describe(self) -> None:
-        """Refuse a directory that holds another comparison."""
+        """Write what is compared; refuse a directory that holds another comparison."""
+        import yaml
+
         described = {
             "problem": self.problem,
             "methods": list(self.methods),
             "seeds": list(self.seeds),
-            "settings": {
-                name: value for name, value in self.settings.as_dict().items() if name not in ("method", "seed")
-            },
+            "settings": {k: value for k, value in self.settings.as_dict().items() if k not in ("method", "seed")},
         }
         path = self.out / "comparison.yaml"
         if path.exists():
@@ -94,39 +94,32 @@ class Comparison:
         command = [sys.executable, "-m", "dngd.train.one_run", str(directory), json.dumps(settings)]
         ended = subprocess.run(command, capture_output=True, text=True, env=_environment())
         summary = read_summary(directory)
-        if ended.returncode != 0 and summary is not None and summary["status"] == "running":
-            # It was killed, or ran out of memory, and could not say so itself.
-            summary |= {"status": "failed", "outcome": "error", "message": f"the process ended with {ended.returncode}"}
-            atomic_write(directory / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
-        if summary is None:  # it died before it could say anything
-            summary = self._record_death(directory, config, ended)
+        if summary is None or (ended.returncode != 0 and summary["status"] == "running"):
+            summary = self._record_death(directory, config, summary, ended)
         error = summary["rel_l2"]
         shown = summary["message"] if error is None else f"error {error:.2e}"
         print(f"{name}: {summary['outcome']}, {shown}", flush=True)
         return ended.returncode
 
-    def _record_death(self, directory: Path, config: Config, ended: subprocess.CompletedProcess) -> dict[str, Any]:
-        """The summary of a run that left none, so that it has its row; it can be taken up as any other."""
+    def _record_death(
+        self, directory: Path, config: Config, summary: dict[str, Any] | None, ended: subprocess.CompletedProcess
+    ) -> dict[str, Any]:
+        """Write for a run that could not say itself that it was killed, so that it has its row; it can be resumed."""
+        message = f"the process ended with {ended.returncode}"
         problem = find_problem(self.problem)
         config = config.resolved(problem)
-        said = ended.stderr.strip().splitlines()[-1:] or [f"the process ended with {ended.returncode}"]
-        summary = {
-            "schema": 1,
-            "problem": problem.name,
-            **{name: getattr(config, name) for name in ("method", "preset", "seed", "precision", "points")},
-            **{"status": "failed", "outcome": "error", "message": said[0][-300:], "solver": ""},
-            **dict.fromkeys(("rel_l2", "best_rel_l2", "loss")),
-            **dict.fromkeys(("steps", "parameters", "residuals"), 0),
-            **dict.fromkeys(("seconds", "compile_seconds", "evaluation_seconds"), 0.0),
-            **{"errors": {}, "coefficients": {}, "started": "", "updated": "", "environment": environment()},
-        }
-        with RunDirectory.create(directory, {"problem": self.problem, **config.as_dict()}) as run:
-            run.write_summary(summary)
+        if summary is None:  # it died before it could write anything
+            message = (ended.stderr.strip().splitlines()[-1:] or [message])[0][-300:]
+            summary = run_summary(problem.name, config, None, {"parameters": 0, "residuals": 0, "solver": ""})
+        summary |= {"status": "failed", "outcome": "error", "message": message}
+        settings = {"problem": self.problem, **config.as_dict()}
+        with contextlib.suppress(RunDirectoryError), RunDirectory.create(directory, settings) as run:
+            run.write_summary(summary)  # unless another process has taken the run up
         return summary
 
 
 def _environment() -> dict[str, str]:
-    """Of a run's process: it shares our compiled programs, if we keep any, so that other seeds need not compile."""
+    """The environment of a run: it shares our cache of compiled programs, so that other seeds need not compile."""
     directory = jax.config.jax_compilation_cache_dir
     if not directory:
         return dict(os.environ)

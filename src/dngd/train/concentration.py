@@ -1,7 +1,7 @@
-"""Whether few places have most of a residual, and where they are.
+"""Whether few points hold most of a residual, and where they lie.
 
-Whether a batch happens to hit such places then decides its loss, and with it damping, step length and momentum: the run
-hovers, however small the residual is elsewhere.
+Whether a batch happens to hit such places then decides its loss, and with it damping, step length and momentum. The
+run hovers, however small the residual is elsewhere.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,24 +16,24 @@ from dngd.term import Term
 from dngd.train.sampler import residual_sizes
 
 FEW = 0.01
-"""Share of the points that is looked at. For a residual like a normal random number it has 9 % of the squares."""
+"""Share of the points to look at. Of a normally distributed residual they hold 9 % of the sum of squares."""
 
 MOST = 0.5
-"""Share of the sum of squares from which on it is worth a word."""
+"""Share of the sum of squares from which on a residual counts as concentrated."""
 
 NARROW = 0.25
-"""Of the range of a coordinate: the few points have a place if the middle four fifths of them are closer than this."""
+"""Share of a coordinate's range: the few points have a place if four fifths of them lie within it."""
 
 
 @dataclass(frozen=True)
 class Concentration:
-    """The share of the sum of squares that the few points have, and coordinates in which these lie close together."""
+    """The share of the sum of squares that few points hold, and the coordinates in which these lie close together."""
 
     share: float
     places: dict[str, tuple[float, float]]
 
     def about(self, name: str) -> str:
-        """A sentence, or nothing where the residual is spread out."""
+        """Say it in a sentence; empty where the residual is spread out."""
         if self.share < MOST:
             return ""
         places = ", ".join(f"{axis} from {low:.3g} to {high:.3g}" for axis, (low, high) in self.places.items())
@@ -45,7 +45,7 @@ class Concentration:
 
 
 def concentration(squares: np.ndarray, points: np.ndarray | None, axes: Sequence[str]) -> Concentration:
-    """Of squared residuals `(N,)` at points `(N, d)`, or anywhere (None)."""
+    """Measure the concentration of squared residuals `(N,)` at points `(N, d)`; without points, no places are named."""
     if FEW * len(squares) < 1:  # one of two points is not few
         return Concentration(0.0, {})
     few = np.argsort(squares)[-round(FEW * len(squares)) :]
@@ -62,7 +62,7 @@ def concentration(squares: np.ndarray, points: np.ndarray | None, axes: Sequence
 def where_it_is_wrong(
     terms: Sequence[Term], model: Model, batch: Mapping[str, Any], axes: Sequence[str]
 ) -> Iterator[str]:
-    """A sentence for every term whose loss is that of few of these points."""
+    """Yield a sentence for every term whose loss comes from few of these points."""
     for term in terms:
         points = batch[term.name]
         squares = np.asarray(residual_sizes(term, model, points)) ** 2

@@ -1,4 +1,4 @@
-"""The directory of a run: who may use it, and how files get into it without ever being half written.
+"""The directory of a run: who may use it, and how files are written so that none is ever half written.
 
 A run directory belongs to one configuration (`config.yaml`) and, while it is being written, to one process: an
 advisory lock (`flock`) on `.lock` that the operating system drops when the process ends, however it ends.
@@ -9,18 +9,22 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from dngd.train.history import plain
 
 CONFIG, SUMMARY, HISTORY, CHECKPOINT, LOCK = "config.yaml", "summary.json", "history.jsonl", "checkpoint", ".lock"
 
-FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-FORBIDDEN = {errno.EROFS, errno.EACCES, errno.EPERM}
+FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
+FORBIDDEN = errno.EROFS, errno.EACCES, errno.EPERM
+MISPLACED = errno.ENOTDIR, errno.EEXIST, errno.EISDIR
+REMEDIES = {
+    FULL: "free space there (or raise the quota or file size limit), or choose another directory with --out",
+    FORBIDDEN: "make the directory writable, or choose another one with --out",
+    MISPLACED: "a file stands where a directory is needed (or the reverse): choose another directory with --out",
+}
 
 
 class RunDirectoryError(Exception):
@@ -29,16 +33,17 @@ class RunDirectoryError(Exception):
 
 def explain(error: OSError, path: Path) -> str:
     """An error of the operating system: path, reason, remedy."""
-    reason = error.strerror or str(error)
-    if error.errno in FULL:
-        remedy = "free space there (or raise the quota or file size limit), or choose another directory with --out"
-    elif error.errno in FORBIDDEN:
-        remedy = "make the directory writable, or choose another one with --out"
-    elif error.errno in {errno.ENOTDIR, errno.EEXIST, errno.EISDIR}:
-        remedy = "a file stands where a directory is needed (or the reverse): choose another directory with --out"
-    else:
-        remedy = "check the disk, or choose another directory with --out"
-    return f"cannot write {path}: {reason}; {remedy}"
+    found = (remedy for codes, remedy in REMEDIES.items() if error.errno in codes)
+    remedy = next(found, "check the disk, or choose another directory with --out")
+    return f"cannot write {path}: {error.strerror or error}; {remedy}"
+
+
+@contextlib.contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise RunDirectoryError(explain(error, path)) from error
 
 
 def atomic_write(path: Path, data: bytes | memoryview) -> None:
@@ -55,12 +60,8 @@ def atomic_write(path: Path, data: bytes | memoryview) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
-    sync_directory(path.parent)
-
-
-def sync_directory(path: Path) -> None:
-    """Make names in a directory (a rename) survive a power failure."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    # Make the new name survive a power failure.
+    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     finally:
@@ -76,24 +77,25 @@ class RunDirectory:
 
     def __init__(self, path: Path, config: dict[str, Any], lock: int, existed: bool):
         self.path, self.config, self.existed, self._lock = path, config, existed, lock
+        self.checkpoints, self.history = path / CHECKPOINT, path / HISTORY
 
     @classmethod
     def create(cls, path: str | os.PathLike, config: Mapping[str, Any]) -> "RunDirectory":
         """Make a directory for a run with this configuration, or take up an unfinished run that has the same."""
+        import yaml
+
         path, text = Path(path), _dump(config)
-        try:
+        with _explained(path):
             path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunDirectoryError(explain(error, path)) from error
         lock = _acquire(path)
         try:
             config, existed = yaml.safe_load(text), (path / CONFIG).exists()
             if existed:
-                _compare(path, read_config(path), config)
-                _check_unfinished(path)
+                _check_same(path, read_config(path), config)
             else:
                 _check_empty(path)
-                _write(path / CONFIG, text.encode())
+                with _explained(path / CONFIG):
+                    atomic_write(path / CONFIG, text.encode())
             return cls(path, config, lock, existed)
         except BaseException:
             os.close(lock)
@@ -106,22 +108,17 @@ class RunDirectory:
         config = read_config(path)
         return cls(path, config, _acquire(path), True)
 
-    @property
-    def checkpoints(self) -> Path:
-        return self.path / CHECKPOINT
-
-    @property
-    def history(self) -> Path:
-        return self.path / HISTORY
-
     def change(self, config: Mapping[str, Any]) -> None:
-        """Replace the configuration, of a run that gets another budget."""
-        _write(self.path / CONFIG, _dump(config).encode())
+        """Replace the configuration of a run that gets another budget."""
+        with _explained(self.path / CONFIG):
+            atomic_write(self.path / CONFIG, _dump(config).encode())
         self.config = dict(config)
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Replace `summary.json`; numbers that are not finite become null."""
-        _write(self.path / SUMMARY, (json.dumps(plain(summary), indent=2, ensure_ascii=False) + "\n").encode())
+        text = json.dumps(plain(summary), indent=2, ensure_ascii=False) + "\n"
+        with _explained(self.path / SUMMARY):
+            atomic_write(self.path / SUMMARY, text.encode())
 
     def close(self) -> None:
         """Let go of the lock. The file stays: removing it could take away a lock that another process just got."""
@@ -137,46 +134,50 @@ class RunDirectory:
 
 
 def read_config(path: str | os.PathLike) -> dict[str, Any]:
-    """The configuration of a run directory; needs no lock."""
-    file = Path(path) / CONFIG
-    try:
-        config = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    """Read the configuration of a run directory; needs no lock."""
+    import yaml
+
+    file, remedy = Path(path) / CONFIG, "write settings as `name: value`, or restore the file"
+    config = _parsed(file, yaml.safe_load, f"plain YAML ({{}}); {remedy}", yaml.YAMLError)
+    if config is _ABSENT:
         raise RunDirectoryError(
             f"{path} is not a run directory (it has no {CONFIG}); check the path, or start a run with dngd solve"
-        ) from None
-    except OSError as error:
-        raise RunDirectoryError(f"cannot read {file}: {error.strerror}; check its permissions") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        what = " ".join(str(error).split())
-        raise RunDirectoryError(
-            f"{file} is not plain YAML ({what}); write settings as `name: value`, or restore the file"
-        ) from error
+        )
     if not isinstance(config, dict) or not all(isinstance(key, str) for key in config):
         raise RunDirectoryError(
-            f"{file} holds a {type(config).__name__}, not a mapping from names to settings; write settings as "
-            "`name: value`, or restore the file"
+            f"{file} holds a {type(config).__name__}, not a mapping from names to settings; {remedy}"
         )
     return config
 
 
 def read_summary(path: str | os.PathLike) -> dict[str, Any] | None:
-    """The summary of a run directory, None before it is first written; needs no lock."""
+    """Read the summary of a run directory, None if there is none yet; needs no lock."""
     file = Path(path) / SUMMARY
-    try:
-        summary = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    summary = _parsed(file, json.loads, "JSON ({}); remove it, or restore the file", ValueError)
+    if summary is _ABSENT:
         return None
-    except OSError as error:
-        raise RunDirectoryError(f"cannot read {file}: {error.strerror}; check its permissions") from error
-    except ValueError as error:
-        raise RunDirectoryError(f"{file} is not JSON ({error}); remove it, or restore the file") from error
     if not isinstance(summary, dict):
         raise RunDirectoryError(f"{file} holds a {type(summary).__name__}, not an object; remove or restore the file")
     return summary
 
 
+_ABSENT = object()
+
+
+def _parsed(file: Path, parse: Callable[[str], Any], what: str, trouble: type[Exception]) -> Any:
+    try:
+        return parse(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return _ABSENT
+    except OSError as error:
+        raise RunDirectoryError(f"cannot read {file}: {error.strerror}; check its permissions") from error
+    except (trouble, UnicodeDecodeError) as error:
+        raise RunDirectoryError(f"{file} is not {what.format(' '.join(str(error).split()))}") from error
+
+
 def _dump(config: Mapping[str, Any]) -> str:
+    import yaml
+
     for key, value in config.items():
         if not isinstance(key, str):
             raise RunDirectoryError(f"config has the key {key!r}; names of settings are strings")
@@ -190,58 +191,53 @@ def _dump(config: Mapping[str, Any]) -> str:
     return yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
 
 
-def _write(path: Path, data: bytes) -> None:
-    try:
-        atomic_write(path, data)
-    except OSError as error:
-        raise RunDirectoryError(explain(error, path)) from error
-
-
 def _acquire(path: Path) -> int:
     """The descriptor that holds the lock."""
-    file = path / LOCK
-    try:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise RunDirectoryError(explain(error, file)) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-    except BlockingIOError:
-        holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
-        os.close(descriptor)
-        raise RunDirectoryError(
-            f"{path} is in use by another run (process {holder}); wait for it, stop it, or choose another directory "
-            "with --out"
-        ) from None
-    except OSError as error:
-        os.close(descriptor)
-        raise RunDirectoryError(explain(error, file)) from error
+    with _explained(path / LOCK):
+        descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        except BlockingIOError:
+            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+            os.close(descriptor)
+            raise RunDirectoryError(
+                f"{path} is in use by another run (process {holder}); wait for it, stop it, or choose another "
+                "directory with --out"
+            ) from None
+        except OSError:
+            os.close(descriptor)
+            raise
     return descriptor
 
 
-def _compare(path: Path, theirs: dict[str, Any], ours: dict[str, Any]) -> None:
-    absent = object()
-    show = lambda value: "absent" if value is absent else repr(value)  # noqa: E731
+def _check_same(path: Path, theirs: dict[str, Any], ours: dict[str, Any]) -> None:
+    """Refuse a run with other settings, and one that is finished."""
+    theirs, ours = _flat(theirs), _flat(ours)
     differing = [
-        f"{key}: {show(theirs.get(key, absent))} there, {show(ours.get(key, absent))} here"
+        f"{key}: {theirs.get(key, 'absent')} there, {ours.get(key, 'absent')} here"
         for key in sorted(theirs.keys() | ours.keys())
-        if theirs.get(key, absent) != ours.get(key, absent)
+        if theirs.get(key) != ours.get(key)
     ]
     if differing:
         raise RunDirectoryError(
             f"{path} holds a run with another configuration ({'; '.join(differing)}); choose another directory with "
             f"--out, or go on with that run: dngd resume {path}"
         )
-
-
-def _check_unfinished(path: Path) -> None:
     if (read_summary(path) or {}).get("status") == "finished":
         raise RunDirectoryError(
             f"the run in {path} is finished; choose another directory with --out, or give it more time: "
             f"dngd resume {path}"
         )
+
+
+def _flat(settings: Mapping[str, Any], root: str = "") -> dict[str, str]:
+    """Settings, and settings of settings, by their full names, as Python writes the values."""
+    flat: dict[str, str] = {}
+    for name, value in settings.items():
+        flat |= _flat(value, f"{root}{name}.") if isinstance(value, Mapping) else {f"{root}{name}": repr(value)}
+    return flat
 
 
 def _check_empty(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where a run took place: what makes its figures comparable with others."""
+"""Where a run took place: versions and machine, without which its figures cannot be compared."""
 
 import functools
 import os
@@ -10,7 +10,7 @@ import jax
 
 
 def environment() -> dict[str, str | int | float]:
-    """Versions and machine."""
+    """Describe versions and machine."""
     device = jax.devices()[0]
     return {
         "dngd": version(),
@@ -26,7 +26,7 @@ def environment() -> dict[str, str | int | float]:
 
 
 def version() -> str:
-    """Of this package, as far as it was installed."""
+    """The version of this package, as far as it was installed."""
     try:
         return metadata.version("dngd")
     except metadata.PackageNotFoundError:

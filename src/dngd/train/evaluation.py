@@ -1,49 +1,45 @@
-"""Comparisons of a run with the reference, as often as a small share of its time pays for."""
+"""Comparison of a run with the reference, as often as a small share of its time pays for."""
 
-import math
 import time
+from dataclasses import replace
 from typing import Any
 
-from dngd.problem.accuracy import Errors
-from dngd.problem.model import Model
-from dngd.problem.problem import Problem
-from dngd.train.position import Position
+from dngd.train.observer import Observer
+from dngd.train.run import Run
+from dngd.train.state import RunState
 
 SHARE = 0.02
-"""Of the time, at most, for comparing with the reference."""
+"""Largest share of the time to spend on comparisons with the reference."""
 
 
-class Evaluation:
-    """The last errors against the reference, and what they cost; nothing for problems without one."""
+class Evaluation(Observer):
+    """Measures errors during training, on some of the test points, and adds them to the history."""
 
-    def __init__(self, problem: Problem):
-        self._problem = problem
-        self._seconds = 0.0
-        self.errors: Errors | None = None
-
-    def is_due(self, position: Position) -> bool:
-        return position.evaluation_seconds + self._seconds <= SHARE * position.seconds
-
-    def compile(self, model: Model, position: Position) -> None:
-        """Two looks that the run does not pay for: the first compiles, the second tells what one costs."""
-        for _ in range(2):
-            self._timed(model, position)
-
-    def during(self, model: Model, position: Position) -> dict[str, Any]:
-        """Errors on some of the test points, for the history."""
-        self._timed(model, position)
-        position.evaluation_seconds += self._seconds
-        return {} if self.errors is None else {"rel_l2": self.errors.rel_l2, "errors": self.errors.fields}
-
-    def look(self, model: Model, position: Position, quick: bool) -> None:
-        """Compare, on all test points unless it has to be quick."""
-        if self._problem.evaluator is None:
-            return
-        self.errors = self._problem.errors(model, quick=quick)
-        position.rel_l2 = self.errors.rel_l2
-        position.best_rel_l2 = min(position.rel_l2, position.best_rel_l2 or math.inf)
-
-    def _timed(self, model: Model, position: Position) -> None:
+    def start(self, run, state):
+        """Evaluate twice without charge: the first time compiles, the second tells what an evaluation costs."""
         began = time.perf_counter()
-        self.look(model, position, quick=True)
-        self._seconds = time.perf_counter() - began
+        state = evaluated(run, evaluated(run, state))
+        return replace(state, position=state.position.compiled(time.perf_counter() - began))
+
+    def step(self, run, state, row):
+        position = state.position
+        after = position.evaluation_seconds + position.evaluation_cost
+        if run.problem.evaluator is None or after > SHARE * position.seconds:
+            return None
+        state = evaluated(run, state)
+        row |= {"rel_l2": state.position.rel_l2, "errors": state.errors}
+        return state.at(evaluation_seconds=position.evaluation_seconds + state.position.evaluation_cost)
+
+
+def evaluated(run: Run, state: RunState, model: Any = None, quick: bool = True) -> RunState:
+    """Compare the model (the present one if not given) with the reference: on all test points unless `quick`."""
+    if run.problem.evaluator is None:
+        return state
+    began = time.perf_counter()
+    errors = run.problem.errors(state.model if model is None else model, quick=quick)
+    state = state.at(
+        rel_l2=errors.rel_l2,
+        best_rel_l2=min(state.position.best_rel_l2, errors.rel_l2),
+        evaluation_cost=time.perf_counter() - began,
+    )
+    return replace(state, errors=errors.fields)

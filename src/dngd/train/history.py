@@ -1,7 +1,7 @@
 """The history of a run: one JSON object a line, one line a step.
 
 Every row reaches the operating system at once, so a killed process loses none; a power failure may lose rows since
-the last `flush(sync=True)`. A checkpoint remembers `position`, and going on from it cuts the file back to there.
+the last `sync()`. A checkpoint remembers `position`, and going on from it cuts the file back to there.
 """
 
 import contextlib
@@ -12,13 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dngd.check import count
+
 
 class HistoryError(Exception):
     """A history that cannot be written or read: which, why, and what to do."""
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON has it: arrays of one number as numbers, what is not finite as None."""
+    """Convert a value to what JSON can hold: arrays to numbers or lists, numbers that are not finite to None."""
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
@@ -63,18 +65,16 @@ class History:
             raise self._error(error) from error
         self.position += size
 
-    def flush(self, sync: bool = False) -> None:
-        """Rows are handed to the system as they are appended; with `sync` wait until they are on the disk."""
-        if sync:
-            try:
-                os.fsync(self._file.fileno())
-            except OSError as error:
-                raise self._error(error) from error
+    def sync(self) -> None:
+        """Wait until all rows are on the disk; the system has them as soon as they are appended."""
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self._error(error) from error
 
     def truncate(self, position: int) -> str | None:
         """Drop the rows after `position`; a note if the file does not reach that far or has no row ending there."""
-        if isinstance(position, bool) or not isinstance(position, int) or position < 0:
-            raise ValueError(f"position={position!r} must be a whole number of bytes, as History.position gives it")
+        count("position", position, least=0, hint="it is a number of bytes, as History.position gives it")
         end = self._last_row_end(min(position, self.position))
         note = None
         if end < position:

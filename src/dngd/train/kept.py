@@ -1,86 +1,82 @@
-"""What a run leaves in its directory, or nothing where it has none: history, checkpoints, summary, fields."""
+"""What a run leaves in its directory: history, checkpoints, summary, fields. Without a directory, rows in memory."""
 
-import contextlib
-from collections.abc import Mapping
+import io
 from typing import Any
 
 import numpy as np
-from jaxtyping import PyTree
 
-from dngd.problem.model import Model
-from dngd.problem.problem import Problem
 from dngd.problem.view import view
 from dngd.train import checkpoint
-from dngd.train.directory import RunDirectory, read_summary
+from dngd.train.directory import RunDirectory, atomic_write, read_summary
 from dngd.train.history import History
+from dngd.train.observer import Observer
 from dngd.train.position import Position
+from dngd.train.record import run_summary
+from dngd.train.run import Run
+from dngd.train.state import RunState
 
 
-class Kept:
+class Kept(Observer):
     """Writes for a run, and reads what an interrupted one has left."""
 
     def __init__(self, directory: RunDirectory | None):
+        self.rows: list[dict[str, Any]] = []
+        self.summary: dict[str, Any] = {}
         self._directory = directory
         self._history = None if directory is None else History(directory.history)
+        self._saved_at = 0.0
 
-    def position(self) -> Position | None:
-        """Where the last good checkpoint stands, if there is one."""
-        metadata = None if self._directory is None else checkpoint.peek(self._directory.checkpoints)
-        return None if metadata is None else _position(metadata)
+    def load(self, run: Run) -> tuple[RunState, list[str]] | None:
+        """The state of the last good checkpoint, with the history cut back to it, and notes; None without any."""
+        if self._directory is None or not checkpoint.exists(self._directory.checkpoints):
+            return None
+        path = self._directory.checkpoints
+        position, _, _ = checkpoint.load(path, Position(), ".position")  # tells the shapes of the rest
+        state, metadata, notes = checkpoint.load(path, run.start(position))
+        lost = self._history.truncate(metadata["history"])
+        return state, [*notes, *([lost] if lost else [])]
 
-    def load(self, like: PyTree) -> tuple[PyTree, Position, list[str]]:
-        """The last good checkpoint and its place, the history cut back to it, and what a person should know."""
-        tree, metadata, notes = checkpoint.load(self._directory.checkpoints, like)
-        position = _position(metadata)
-        lost = self._history.truncate(position.history)
-        return tree, position, [*notes, *([lost] if lost else [])]
+    def start(self, run, state):
+        self._saved_at = state.position.seconds
+        if state.position.step == 0:
+            self.save(run, state)
 
-    def load_best(self, like: Model) -> Model | None:
-        """The best parameters so far, None where they are missing or damaged."""
-        with contextlib.suppress(checkpoint.CheckpointError):
-            return checkpoint.load_best(self._directory.checkpoints, like)[0]
-        return None
-
-    @property
-    def on_disk(self) -> bool:
-        return self._directory is not None
-
-    @property
-    def has_summary(self) -> bool:
-        return self._directory is not None and read_summary(self._directory.path) is not None
-
-    def append(self, row: Mapping[str, Any]) -> None:
-        if self._history is not None:
-            self._history.append(row)
-
-    def save(self, tree: PyTree, best: Model, position: Position) -> None:
-        if self._directory is None:
+    def step(self, run, state, row):
+        if self._history is None:
+            self.rows.append(row)
             return
-        self._history.flush(sync=True)
-        position.history = self._history.position
-        metadata = dict(vars(position))
-        # The best goes first: a checkpoint never refers to a better one that is not there.
-        checkpoint.save_best(self._directory.checkpoints, best, metadata)
-        checkpoint.save(self._directory.checkpoints, tree, metadata)
+        self._history.append(row)
+        if state.position.seconds - self._saved_at >= run.config.checkpoint_seconds:
+            self.save(run, state)
 
-    def summary(self, summary: Mapping[str, Any]) -> None:
+    def save(self, run: Run, state: RunState) -> None:
+        """Write a checkpoint, and the summary so far."""
+        self._saved_at = state.position.seconds
         if self._directory is not None:
-            self._directory.write_summary(summary)
+            self._history.sync()
+            metadata = {"step": state.position.step, "history": self._history.position}
+            checkpoint.save(self._directory.checkpoints, state, metadata)
+        self.summarize(run, state)
 
-    def fields(self, problem: Problem, model: Model) -> None:
-        """The solution on a grid, for figures."""
-        if self._directory is None:
-            return
-        path = self._directory.path / "fields.npz"
-        unfinished = path.with_suffix(".npz.tmp")
-        with unfinished.open("wb") as stream:
-            np.savez_compressed(stream, **view(problem, model).arrays())
-        unfinished.replace(path)
+    def summarize(self, run: Run, state: RunState | None, *ending: str) -> None:
+        """Write how the run stands, or ended: by status, outcome and message."""
+        size = run.size(Position() if state is None else state.position)
+        self.summary = run_summary(run.problem.name, run.config, state, size, *ending)
+        if self._directory is not None:
+            self._directory.write_summary(self.summary)
 
-    def close(self) -> None:
+    @property
+    def describes_another_run(self) -> bool:
+        """Whether the directory holds the summary of a run that this one has not yet taken up."""
+        return not self.summary and self._directory is not None and read_summary(self._directory.path) is not None
+
+    def fields(self, run: Run, state: RunState) -> None:
+        """Write the solution on a grid, for figures."""
+        if self._directory is not None:
+            stream = io.BytesIO()
+            np.savez_compressed(stream, **view(run.problem, state.best).arrays())
+            atomic_write(self._directory.path / "fields.npz", stream.getbuffer())
+
+    def close(self):
         if self._history is not None:
             self._history.close()
-
-
-def _position(metadata: Mapping[str, Any]) -> Position:
-    return Position(**{name: metadata[name] for name in Position.__dataclass_fields__ if name in metadata})

@@ -1,4 +1,4 @@
-"""Problems by name: of the catalogue, or from a file of the user's."""
+"""Find problems by name: in the catalogue, or in a file of the user."""
 
 import contextlib
 import importlib.util
@@ -13,9 +13,9 @@ from dngd.problem.problem import Problem
 
 
 def find_problem(name: str) -> Problem:
-    """`"kovasznay"`, or `"my_pde.py:problem"` for a `dngd.Problem` (or a function that makes one) in a file.
+    """Find `"kovasznay"`, or `"my_pde.py:problem"`: a `dngd.Problem`, or a function that makes one, in a file.
 
-    A file is executed, as Python would: open only files that you trust.
+    The file is executed: open only files that you trust.
     """
     path, colon, attribute = name.rpartition(":")
     if not colon:
@@ -38,7 +38,7 @@ def find_problem(name: str) -> Problem:
 
 
 def _executed(file: Path) -> ModuleType:
-    """The file as a module, which finds others beside it, as a script does."""
+    """Execute the file as a module. It finds other files beside it, as a script does."""
     specification = importlib.util.spec_from_file_location(f"_dngd_problem_{file.stem}", file)
     if specification is None or specification.loader is None:
         raise ImportError(f"{file} is not a Python file")
@@ -53,7 +53,7 @@ def _executed(file: Path) -> ModuleType:
 
 @contextlib.contextmanager
 def _explained(name: str, file: Path) -> Iterator[None]:
-    """Whatever a file of the user's raises, with the last line of it that was being executed."""
+    """Explain whatever a file of the user raises, with the last line of it that was executed."""
     try:
         yield
     except Exception as error:

@@ -3,7 +3,7 @@
 import json
 import sys
 
-from dngd.train.config import Config
+from dngd.config import Config
 from dngd.train.directory import RunDirectory
 from dngd.train.locate import find_problem
 from dngd.train.memory import keep_freed_memory

@@ -1,82 +1,95 @@
-"""Where a run stands: plain numbers, stored with every checkpoint."""
+"""Where a run stands: plain numbers, part of the state and so of every checkpoint."""
 
-import time
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 
-from dngd.train.growth import WINDOW
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from dngd.optimize.info import Info
+from dngd.optimize.outcome import Outcome
+from dngd.train.growth import empty_window, moved_on
 
 
-@dataclass
-class Position:
-    """Steps and seconds, of the whole run, of its phase (method) and of its stage (easier problem)."""
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Mark:
+    """A moment of a run, in steps and in seconds of training."""
 
     step: int = 0
     seconds: float = 0.0
-    phase: int = 0
-    phase_step: int = 0
-    phase_seconds: float = 0.0
-    stage: int = 0
-    stage_step: int = 0
-    stage_seconds: float = 0.0
-    expected_steps: int = 0
-    idle: int = 0  # steps in a row that did not move
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True, eq=False)
+class Position:
+    """Progress in steps and seconds, and what the schedule decides by. Unknown numbers are NaN."""
+
+    step: int = 0
+    seconds: float = 0.0  # of training: compilation is counted apart
+    phase: int = 0  # index of the present method
+    phase_began: Mark = Mark()
+    stage: int = 0  # index of the present easier problem
+    stage_began: Mark = Mark()
     doublings: int = 0  # of the number of points
-    doubled_step: int = 0  # since the last of them
-    doubled_seconds: float = 0.0
-    fresh: list[float] = field(default_factory=list)  # losses before the last steps with as many points
-    fitted: list[float] = field(default_factory=list)  # and after them
-    history: int = 0  # bytes
+    doubled: Mark = Mark()  # when the last of them happened
+    settling: bool = False  # whether steps are being shortened
+    expected_steps: int = 0  # of a phase that needs to know its length
+    idle: int = 0  # steps in a row that did not move
+    outcome: int = int(Outcome.ACCEPTED)  # of the last step
+    fresh: Float[np.ndarray, " window"] = field(default_factory=empty_window)  # losses before the last steps
+    fitted: Float[np.ndarray, " window"] = field(default_factory=empty_window)  # and after them
+    loss: float = math.nan
+    rel_l2: float = math.nan
+    best_rel_l2: float = math.inf
+    best_score: float = math.nan  # of the best parameters, while they are being selected
     compile_seconds: float = 0.0
-    evaluation_seconds: float = 0.0
-    loss: float | None = None
-    rel_l2: float | None = None
-    best_rel_l2: float | None = None
-    best_score: float | None = None  # of the parameters to end with, where they are being chosen
-    started: str = ""
+    evaluation_seconds: float = 0.0  # spent on all evaluations
+    evaluation_cost: float = 0.0  # of the last one
+    started: float = 0.0  # seconds since the epoch
+
+    @property
+    def now(self) -> Mark:
+        return Mark(self.step, self.seconds)
+
+    def since(self, mark: Mark) -> tuple[int, float]:
+        """Steps and seconds of training since a moment."""
+        return self.step - mark.step, self.seconds - mark.seconds
 
     def spent(self, seconds: float | None, steps: int | None) -> float:
         """The share of a budget that is used up, of the one that ends first."""
         budgets = ((self.seconds, seconds), (self.step, steps))
         return max((done / budget for done, budget in budgets if budget is not None), default=0.0)
 
-    def observe(self, fresh: float, fitted: float) -> None:
-        """The loss before and after a step on its points."""
-        self.fresh = [*self.fresh, fresh][-2 * WINDOW :]
-        self.fitted = [*self.fitted, fitted][-2 * WINDOW :]
+    def compiled(self, seconds: float) -> "Position":
+        """Count time that was spent on compiling."""
+        return replace(self, compile_seconds=self.compile_seconds + seconds)
 
-    def double(self) -> None:
-        self.doublings, self.doubled_step, self.doubled_seconds = self.doublings + 1, 0, 0.0
-        self.fresh, self.fitted = [], []
+    def stepped(self, info: Info, seconds: float) -> "Position":
+        """Count a step with this information that took so long."""
+        loss, outcome = float(info.loss), Outcome(int(info.outcome))
+        return replace(
+            self,
+            step=self.step + 1,
+            seconds=self.seconds + seconds,
+            idle=0 if outcome.moved else self.idle + 1,
+            outcome=int(outcome),
+            fresh=moved_on(self.fresh, loss),
+            fitted=moved_on(self.fitted, loss - float(info.actual_reduction)),
+            loss=loss,
+        )
 
-    def next_stage(self) -> None:
-        self.fresh, self.fitted = [], []
-        self.stage, self.stage_step, self.stage_seconds, self.idle = self.stage + 1, 0, 0.0, 0
+    def next_stage(self) -> "Position":
+        return self._anew(stage=self.stage + 1, stage_began=self.now, idle=0)
 
-    def next_phase(self) -> None:
-        self.fresh, self.fitted = [], []
-        self.phase, self.phase_step, self.phase_seconds, self.idle = self.phase + 1, 0, 0.0, 0
-        self.expected_steps = 0
+    def next_phase(self) -> "Position":
+        return self._anew(phase=self.phase + 1, phase_began=self.now, idle=0, expected_steps=0)
 
+    def next_size(self) -> "Position":
+        """Double the number of points."""
+        return self._anew(doublings=self.doublings + 1, doubled=self.now)
 
-class Clock:
-    """Adds the time since the last tick to a position: training time, with compilation left out."""
-
-    def __init__(self, position: Position):
-        self._position, self._last = position, time.perf_counter()
-
-    def tick(self) -> None:
-        now = time.perf_counter()
-        passed, self._last = now - self._last, now
-        position = self._position
-        position.step += 1
-        position.phase_step += 1
-        position.stage_step += 1
-        position.doubled_step += 1
-        position.seconds += passed
-        position.phase_seconds += passed
-        position.stage_seconds += passed
-        position.doubled_seconds += passed
-
-    def restart(self) -> None:
-        """Leave out the time since the last tick."""
-        self._last = time.perf_counter()
+    def _anew(self, **changes: int | Mark) -> "Position":
+        """Losses from before such a change cannot be compared with those after it."""
+        return replace(self, fresh=empty_window(), fitted=empty_window(), **changes)

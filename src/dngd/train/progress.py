@@ -1,181 +1,92 @@
 """What a person sees while a run goes on."""
 
-import abc
+import math
+import shutil
 import sys
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
-from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
-from rich.text import Text
+from dngd.train.observer import Observer
+
+COLUMNS = {"step": 7, "seconds": 9, "loss": 10, "error": 10, "damping": 10, "length": 8, "steps/s": 9, "left": 6}
+"""Titles and widths."""
 
 
-class Progress(abc.ABC):
-    """Told about a run as it goes."""
-
-    @abc.abstractmethod
-    def start(self, lines: list[str], seconds: float | None, steps: int | None) -> None:
-        """What is about to happen, and the budget."""
-
-    @abc.abstractmethod
-    def step(self, row: Mapping[str, Any]) -> None:
-        """A row of the history."""
-
-    @abc.abstractmethod
-    def note(self, text: str) -> None:
-        """Something worth knowing."""
-
-    @abc.abstractmethod
-    def end(self, summary: Mapping[str, Any]) -> None:
-        """The run is over."""
-
-    def close(self) -> None:  # noqa: B027 - most have nothing to give back
-        """Called last, also after an error: leave the terminal as it was."""
+class Progress(Observer):
+    """A display that shows nothing."""
 
 
-class Quiet(Progress):
-    """Says nothing."""
-
-    def start(self, lines, seconds, steps):
-        pass
-
-    def step(self, row):
-        pass
-
-    def note(self, text):
-        pass
-
-    def end(self, summary):
-        pass
-
-
-class _Tally:
-    """What a display remembers: the last evaluated error, and the rate over the last seconds."""
-
-    def __init__(self, seconds: float | None, steps: int | None):
-        self.seconds, self.steps = seconds, steps
-        self.error: float | None = None
-        self._first: tuple[float, int] | None = None
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        self.error = row.get("rel_l2") or self.error
-        if self._first is None:
-            self._first = (row["seconds"], row["step"])
-
-    def rate(self, row: Mapping[str, Any]) -> float:
-        assert self._first is not None
-        passed = row["seconds"] - self._first[0]
-        return (row["step"] - self._first[1]) / passed if passed > 0 else 0.0
-
-    def share(self, row: Mapping[str, Any]) -> float:
-        shares = [0.0]
-        if self.seconds is not None:
-            shares.append(row["seconds"] / self.seconds)
-        if self.steps is not None:
-            shares.append(row["step"] / self.steps)
-        return min(1.0, max(shares))
-
-    def left(self, row: Mapping[str, Any]) -> float:
-        share = self.share(row)
-        return row["seconds"] * (1 - share) / share if share > 0 else float("nan")
+Quiet = Progress
 
 
 class Plain(Progress):
     """Lines at growing intervals, for logs and pipes."""
 
-    HEADER = "   step   seconds       loss      error    damping   length   steps/s   left"
-
     def __init__(self, stream=None):
         self._stream = sys.stdout if stream is None else stream
+        self._next = 0.0
+        self._error: float | None = None  # the last that was measured
+        self._first: tuple[float, int] | None = None  # seconds and step from which the rate is counted
 
-    def _print(self, text: str) -> None:
+    def start(self, run, state):
+        self._budgets = run.config.seconds, run.config.steps
+        for line in (*run.describe(state), " ".join(f"{name:>{width}}" for name, width in COLUMNS.items())):
+            self.note(line)
+
+    def step(self, run, state, row):
+        line = self._line(row)
+        if row["seconds"] >= self._next:
+            # About a dozen lines for any length of run, more at the beginning.
+            self._next = row["seconds"] + max(2.0, 0.2 * row["seconds"])
+            self.note(line)
+
+    def note(self, text):
         print(text, file=self._stream, flush=True)
 
-    def start(self, lines, seconds, steps):
-        for line in lines:
-            self._print(line)
-        self._print(self.HEADER)
-        self._tally, self._next = _Tally(seconds, steps), 0.0
-
-    def step(self, row):
-        self._tally.add(row)
-        if row["seconds"] < self._next:
-            return
-        # About a dozen lines for any length of run, more at the beginning.
-        self._next = row["seconds"] + max(2.0, 0.2 * row["seconds"])
-        self._print(
-            f"{row['step']:7d} {row['seconds']:9.1f} {_short(row['loss']):>10} {_short(self._tally.error):>10} "
-            f"{_short(row.get('damping')):>10} {_short(row.get('step_length')):>8} "
-            f"{self._tally.rate(row):9.2f} {_duration(self._tally.left(row)):>6}"
-            + ("" if row["outcome"] in ("ACCEPTED", "DAMPING_RAISED") else f"  {row['outcome']}")
-        )
-
-    def note(self, text):
-        self._print(text)
-
     def end(self, summary):
-        self._print(ending(summary))
+        self.note(ending(summary))
 
-
-class Terminal(Progress):
-    """A live display."""
-
-    def __init__(self, console: Console | None = None):
-        self._console = Console() if console is None else console
-        self._live: Live | None = None
-        self._drawn = 0.0
-
-    def start(self, lines, seconds, steps):
-        for line in lines:
-            self._console.print(line, highlight=False)
-        self._tally = _Tally(seconds, steps)
-        self._live = Live(console=self._console, refresh_per_second=4, transient=True)
-        self._live.start()
-
-    def step(self, row):
-        self._tally.add(row)
-        # Drawing takes about a millisecond; a person sees no more than a few frames a second.
-        if self._live is not None and time.monotonic() - self._drawn > 0.25:
-            self._drawn = time.monotonic()
-            self._live.update(self._table(row))
-
-    def _table(self, row: Mapping[str, Any]) -> Table:
-        table = Table.grid(padding=(0, 2))
-        for _ in range(8):
-            table.add_column(justify="right")
-        names = ["step", "loss", "error", "damping", "length", "steps/s", "time", "left"]
-        table.add_row(*(Text(name, style="dim") for name in names))
-        table.add_row(
+    def _line(self, row: Mapping[str, Any]) -> str:
+        """A step in a line, as in `COLUMNS`."""
+        self._error = row.get("rel_l2") or self._error
+        seconds, step = self._first = self._first or (row["seconds"], row["step"])
+        passed = row["seconds"] - seconds
+        used = zip((row["seconds"], row["step"]), self._budgets, strict=True)
+        share = min(1.0, max((done / budget for done, budget in used if budget is not None), default=0.0))
+        cells = (
             str(row["step"]),
-            _short(row["loss"]),
-            Text(_short(self._tally.error), style="bold green"),
-            _short(row.get("damping")),
-            _short(row.get("step_length")),
-            f"{self._tally.rate(row):.2f}",
-            _duration(row["seconds"]),
-            _duration(self._tally.left(row)),
+            f"{row['seconds']:.1f}",
+            *map(_short, (row["loss"], self._error, row.get("damping"), row.get("step_length"))),
+            f"{(row['step'] - step) / passed if passed > 0 else 0.0:.2f}",
+            _duration(row["seconds"] * (1 - share) / share if share > 0 else math.nan),
         )
-        whole = Table.grid()
-        whole.add_row(table)
-        whole.add_row(ProgressBar(total=1.0, completed=self._tally.share(row), width=60))
-        detail = f"{row['stage']}  {row['outcome'].lower().replace('_', ' ')}".strip()
-        whole.add_row(Text(detail, style="dim" if row["outcome"] == "ACCEPTED" else "yellow"))
-        return whole
+        trouble = "" if row["outcome"] in ("ACCEPTED", "DAMPING_RAISED") else f"  {row['outcome']}"
+        return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, COLUMNS.values(), strict=True)) + trouble
+
+
+class Terminal(Plain):
+    """One line that is written over again and again, for a person at a terminal."""
+
+    CLEAR = "\r\x1b[K"
+    _live, _drawn = False, 0.0
+
+    def step(self, run, state, row):
+        line = self._line(row)
+        if time.monotonic() - self._drawn > 0.25:  # a person sees no more than a few lines a second
+            self._live, self._drawn = True, time.monotonic()
+            self._stream.write(self.CLEAR + line[: shutil.get_terminal_size().columns - 1])
+            self._stream.flush()
 
     def note(self, text):
-        (self._live.console if self._live is not None else self._console).print(text, style="yellow", highlight=False)
-
-    def end(self, summary):
         self.close()
-        self._console.print(ending(summary), highlight=False)
+        super().note(text)
 
     def close(self):
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        if self._live:
+            self._stream.write(self.CLEAR)
+            self._stream.flush()
+            self._live = False
 
 
 def default_progress(quiet: bool = False) -> Progress:
@@ -194,9 +105,7 @@ def ending(summary: Mapping[str, Any]) -> str:
         parts.append(f"relative L² error {_short(summary['rel_l2'])}" + (f"  ({fields})" if fields else ""))
     if summary["loss"] is not None:
         parts.append(f"loss {_short(summary['loss'])}")
-    for name, value in summary["coefficients"].items():
-        parts.append(f"{name} = {value}")
-    return "\n".join(parts)
+    return "\n".join([*parts, *(f"{name} = {value}" for name, value in summary["coefficients"].items())])
 
 
 def _short(value: float | None) -> str:
@@ -204,7 +113,7 @@ def _short(value: float | None) -> str:
 
 
 def _duration(seconds: float) -> str:
-    if seconds != seconds:
+    if math.isnan(seconds):
         return "–"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02d}"

@@ -1,68 +1,57 @@
 """What a run writes about itself: a row of the history for each step, and the summary."""
 
 import datetime
+import math
 from typing import Any
 
 import numpy as np
 
+from dngd.config import Config
 from dngd.optimize.info import Info
 from dngd.optimize.outcome import Outcome
-from dngd.problem.accuracy import Errors
-from dngd.problem.model import Model
-from dngd.train.config import Config
 from dngd.train.environment import environment
 from dngd.train.position import Position
+from dngd.train.state import RunState
 
 
 def history_row(position: Position, info: Info, stage: str, method: str) -> dict[str, Any]:
-    """One step, as `report/schema/history.json` has it."""
-    predicted, actual = float(info.predicted_reduction), float(info.actual_reduction)
-    return {
-        "step": position.step,
-        "seconds": position.seconds,
-        "stage": stage,
-        "method": method,
-        "loss": float(info.loss),
-        "terms": {name: float(value) for name, value in info.term_losses.items()},
-        "damping": float(info.damping),
-        "step_length": float(info.step_length),
-        "momentum": float(info.momentum),
-        "predicted_reduction": predicted,
-        "actual_reduction": actual,
-        "gain": actual / predicted if predicted > 0 else None,
-        "gradient_norm": float(info.gradient_norm),
-        "solver_iterations": int(info.solver_iterations),
-        "solver_residual": float(info.solver_residual),
-        "evaluations": int(info.evaluations),
-        "outcome": Outcome(int(info.outcome)).name,
-    }
+    """One step, as `report/schema/history.json` has it: every number that the optimizer gives, and where it stands."""
+    row = {"step": position.step, "seconds": position.seconds, "stage": stage, "method": method}
+    row |= {name: value.item() for name, value in vars(info).items() if hasattr(value, "item")}
+    predicted = row["predicted_reduction"]
+    row["gain"] = row["actual_reduction"] / predicted if predicted > 0 else None
+    row["terms"] = {name: value.item() for name, value in info.term_losses.items()}
+    return row | {"outcome": Outcome(row["outcome"]).name}
 
 
 def run_summary(
     problem: str,
     config: Config,
-    position: Position,
-    model: Model | None,
-    errors: Errors | None,
+    state: RunState | None,
     size: dict[str, Any],
-    ending: dict[str, str],
+    status: str = "running",
+    outcome: str = "running",
+    message: str = "",
 ) -> dict[str, Any]:
     """The run so far, as `report/schema/summary.json` has it.
 
-    `size` has parameters, residuals and solver; `ending` has status, outcome and message.
+    `state` is None for a run that failed before it had one; `size` has parameters, residuals and solver.
     """
-    coefficients = {} if model is None else model.coefficients
+    position = Position() if state is None else state.position
+    coefficients = {} if state is None else state.best.coefficients
     return {
         "schema": 1,
         "problem": problem,
         "method": config.method,
         "preset": config.preset,
         "seed": config.seed,
-        **ending,
-        "rel_l2": position.rel_l2,
-        "errors": {} if errors is None else errors.fields,
-        "best_rel_l2": position.best_rel_l2,
-        "loss": position.loss,
+        "status": status,
+        "outcome": outcome,
+        "message": message,
+        "rel_l2": _known(position.rel_l2),
+        "errors": {} if state is None or math.isnan(position.rel_l2) else dict(state.errors),
+        "best_rel_l2": _known(position.best_rel_l2),
+        "loss": _known(position.loss),
         "steps": position.step,
         "seconds": position.seconds,
         "compile_seconds": position.compile_seconds,
@@ -71,11 +60,15 @@ def run_summary(
         "precision": config.precision,
         "points": dict(config.points),
         "coefficients": {name: np.asarray(value).tolist() for name, value in coefficients.items()},
-        "started": position.started,
-        "updated": now(),
+        "started": _date(position.started) if position.started else "",
+        "updated": _date(datetime.datetime.now().timestamp()),
         "environment": environment(),
     }
 
 
-def now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _date(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat(timespec="seconds")

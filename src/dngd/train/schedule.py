@@ -1,30 +1,36 @@
-"""What a run does when: by its configuration and where it stands, and by nothing else."""
+"""What a run does when: by its settings and where it stands, and by nothing else."""
 
 import math
 from dataclasses import dataclass
 from typing import Any
 
+from dngd.config import Config
+from dngd.config.method import BASELINES, Phase, grows, keeps_its_points, phases
+from dngd.optimize.outcome import Outcome
 from dngd.problem.problem import Problem
 from dngd.problem.stage import Stage
-from dngd.train.config import Config
 from dngd.train.growth import affordable, too_small
-from dngd.train.method import BASELINES, Phase, grows, keeps_its_points, phases
-from dngd.train.position import Position
-from dngd.train.selection import SHARE
+from dngd.train.position import Mark, Position
 from dngd.train.settling import share_of_a_step
 
 PATIENCE = 100
-"""Steps in a row that do not move before a stage or phase is over, and in the last one the run."""
+"""Number of steps in a row that do not move after which a stage or phase is over, and in the last one the run."""
+
+SELECTED = 0.1
+"""Share of the budget, at its end, from which the best parameters are selected."""
+
+ENDINGS = {Outcome.ZERO_GRADIENT: "converged", Outcome.LINE_SEARCH_REJECTED: "stalled"}
+"""How a run ends that no longer moves, by the outcome of its last step; others have diverged."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Stages (easier problems) and phases (methods) in turn, the size of batches and the length of steps."""
+    """Stages (easier problems) and phases (methods) in turn, the size of batches, the length of steps, the end."""
 
     config: Config
     phases: tuple[Phase, ...]
     stages: tuple[Stage, ...]
-    full_steps: int  # at least, before they become shorter
+    full_steps: int  # least number of steps before they become shorter
 
     @classmethod
     def of(cls, problem: Problem, config: Config) -> "Schedule":
@@ -39,37 +45,38 @@ class Schedule:
         return self.phases[position.phase].method
 
     def stage_name(self, position: Position) -> str:
-        return "" if self._is_the_problem_itself(position) else self.stages[position.stage].name
+        """The name of the present stage; empty for the problem itself."""
+        return "" if self._past_stages(position) else self.stages[position.stage].name
 
     def constants(self, position: Position) -> dict[str, Any]:
-        """Of the problem, where its stage has others."""
-        return {} if self._is_the_problem_itself(position) else dict(self.stages[position.stage].constants)
+        """The constants that the present stage replaces."""
+        return {} if self._past_stages(position) else dict(self.stages[position.stage].constants)
 
     def stage_is_over(self, position: Position) -> bool:
-        if self._is_the_problem_itself(position):
+        if self._past_stages(position):
             return False
         stage = self.stages[position.stage]
-        if position.idle >= PATIENCE or (stage.steps is not None and position.stage_step >= stage.steps):
+        steps, _ = position.since(position.stage_began)
+        if position.idle >= PATIENCE or (stage.steps is not None and steps >= stage.steps):
             return True
-        return stage.share is not None and self._lasted(stage.share, position.stage_seconds, position.stage_step)
+        return stage.share is not None and self._lasted(stage.share, position, position.stage_began)
 
     def phase_is_over(self, position: Position) -> bool:
-        if self._is_the_last_phase(position):
+        if self._is_last_phase(position):
             return False
         share = self.phases[position.phase].share
-        return position.idle >= PATIENCE or self._lasted(share, position.phase_seconds, position.phase_step)
+        return position.idle >= PATIENCE or self._lasted(share, position, position.phase_began)
 
-    def expected_steps(self, position: Position, seconds_a_step: float) -> int:
-        """Of the present phase, for methods that need to know their length."""
+    def expected_steps(self, position: Position, seconds_per_step: float) -> int:
+        """Number of steps of the present phase, for methods that need to know it."""
         config, share = self.config, self.phases[position.phase].share
-        by_time = config.seconds * share / seconds_a_step if config.seconds else math.inf
+        by_time = config.seconds * share / seconds_per_step if config.seconds else math.inf
         by_count = config.steps * share if config.steps else math.inf
         return max(2, round(min(by_time, by_count)))
 
     def step_of_the_points(self, position: Position) -> int:
-        """The step whose points to use: a method whose curvature is that of one batch keeps those of its first."""
-        keeps = keeps_its_points(self.method(position))
-        return position.step - keeps * position.phase_step
+        """The step whose points to use. A method whose curvature is that of one batch keeps the points of its first."""
+        return position.phase_began.step if keeps_its_points(self.method(position)) else position.step
 
     def batch_is_too_small(self, position: Position) -> bool:
         config = self.config
@@ -78,38 +85,52 @@ class Schedule:
         if self.share_of_a_step(position) < 1 or not too_small(position.fresh, position.fitted):
             return False
         left = math.inf if config.seconds is None else config.seconds - position.seconds
-        return affordable(position.doubled_seconds / position.doubled_step, left)
+        steps, seconds = position.since(position.doubled)
+        return affordable(seconds / steps, left)
 
     def share_of_a_step(self, position: Position) -> float:
-        """Less than one where the last phase, and the problem itself, come to their end; baselines do as they do."""
-        if not self.is_in_its_last_part(position):
-            return 1.0
-        if self.method(position) in BASELINES:
+        """How much of each step to take: less than one towards the end. Baselines always take all of it."""
+        if not self.is_last_part(position) or self.method(position) in BASELINES:
             return 1.0
         spent = self._spent(position)
         left_by_then = 1 - spent * self.full_steps / max(position.step, 1)
         return share_of_a_step(spent, min(self.config.settle * self.phases[-1].share, left_by_then))
 
-    def chooses(self, position: Position) -> bool:
-        """Whether it is among parameters like these that the run will choose those to end with."""
-        return self._is_the_problem_itself(position) and self._spent(position) >= 1 - SHARE
+    def selects(self, position: Position) -> bool:
+        """Whether the run may end with parameters from before its last step."""
+        return self._past_stages(position) and self._spent(position) >= 1 - SELECTED
 
-    def is_in_its_last_part(self, position: Position) -> bool:
-        """Nothing else comes after this."""
-        return self._is_the_problem_itself(position) and self._is_the_last_phase(position)
+    def is_last_part(self, position: Position) -> bool:
+        """Whether neither a stage nor a phase comes after this."""
+        return self._past_stages(position) and self._is_last_phase(position)
 
-    def _lasted(self, share: float, seconds: float, steps: int) -> bool:
-        """Whether something has had this share of the budget, of the one that ends first."""
+    def ending(self, position: Position) -> tuple[str, str] | None:
+        """Why the run is over, as outcome and message; None while it goes on."""
         config = self.config
-        by_time = config.seconds is not None and seconds >= share * config.seconds
-        by_steps = config.steps is not None and steps >= share * config.steps
+        if config.target is not None and position.rel_l2 <= config.target:
+            return "target", f"relative error {position.rel_l2:.2e} reached {config.target:g}"
+        if config.steps is not None and position.step >= config.steps:
+            return "steps", ""
+        if config.seconds is not None and position.seconds >= config.seconds:
+            return "seconds", ""
+        if position.idle >= PATIENCE and self.is_last_part(position):
+            outcome = Outcome(position.outcome)
+            message = f"{PATIENCE} steps in a row did not move: {outcome.remedy}"
+            return ENDINGS.get(outcome, "diverged"), message
+        return None
+
+    def _lasted(self, share: float, position: Position, began: Mark) -> bool:
+        """Whether what began then has used its share of the budget, of the one that ends first."""
+        steps, seconds = position.since(began)
+        by_time = self.config.seconds is not None and seconds >= share * self.config.seconds
+        by_steps = self.config.steps is not None and steps >= share * self.config.steps
         return by_time or by_steps
 
     def _spent(self, position: Position) -> float:
         return position.spent(self.config.seconds, self.config.steps)
 
-    def _is_the_problem_itself(self, position: Position) -> bool:
+    def _past_stages(self, position: Position) -> bool:
         return position.stage == len(self.stages)
 
-    def _is_the_last_phase(self, position: Position) -> bool:
+    def _is_last_phase(self, position: Position) -> bool:
         return position.phase + 1 == len(self.phases)

@@ -7,14 +7,34 @@ Going further back would not pay: errors may still fall where losses hardly do.
 """
 
 import math
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 
+import jax
 from jaxtyping import Array, Float
 
-SHARE = 0.1
-"""Of the budget, at its end, from which the parameters are chosen."""
+from dngd.train.observer import Observer
 
 SMALLEST = 1e-300  # a loss of zero is as good as this one
+
+
+class Selection(Observer):
+    """Keeps the best parameters towards the end of the budget, and the last ones before that."""
+
+    def start(self, run, state):
+        """Compile the losses now, so that their compilation is not counted as training."""
+        began = time.perf_counter()
+        jax.block_until_ready(run.validation_losses(state.model))
+        return replace(state, position=state.position.compiled(time.perf_counter() - began))
+
+    def step(self, run, state, row):
+        found = math.nan
+        if run.schedule.selects(state.position):
+            found = score(run.validation_losses(state.model))
+            if state.position.best_score <= found:
+                return None
+        return replace(state.at(best_score=found), best=state.model)
 
 
 def score(term_losses: Mapping[str, Float[Array, ""]]) -> float:

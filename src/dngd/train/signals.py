@@ -10,7 +10,7 @@ STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopRequest:
-    """A context in which SIGINT and SIGTERM ask for a stop; a second one ends the process at once."""
+    """A context in which SIGINT and SIGTERM ask for a stop. A second one ends the process at once."""
 
     def __init__(self):
         self.name: str | None = None

@@ -1,31 +1,30 @@
 """Curves for TensorBoard, if it is installed: `pip install 'dngd[tensorboard]'`."""
 
 import functools
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from dngd.problem.model import Model
-from dngd.train.trainer import Callback
+from dngd.train.observer import Observer
 
 SCALARS = ("loss", "rel_l2", "damping", "step_length", "gain", "gradient_norm", "solver_iterations")
 
 
-def tensorboard_callback(directory: Path) -> Callback:
+class TensorBoard(Observer):
     """Writes every row of the history to `directory/tensorboard`."""
-    try:
-        from tensorboardX import SummaryWriter
-    except ImportError as error:
-        raise ValueError("TensorBoard logs need tensorboardX: pip install 'dngd[tensorboard]'") from error
 
-    @functools.cache
-    def writer() -> SummaryWriter:  # made with the first row: until then the directory is not ours to fill
-        return SummaryWriter(str(directory / "tensorboard"))
+    def __init__(self, directory: Path):
+        try:
+            from tensorboardX import SummaryWriter
+        except ImportError as error:
+            raise ValueError("TensorBoard logs need tensorboardX: pip install 'dngd[tensorboard]'") from error
+        # Made with the first row: until then the directory is not ours to fill.
+        self._writer = functools.cache(lambda: SummaryWriter(str(directory / "tensorboard")))
 
-    def write(row: Mapping[str, Any], model: Model) -> None:
+    def step(self, run, state, row):
         values = {name: row[name] for name in SCALARS if row.get(name) is not None}
         values |= {f"terms/{name}": value for name, value in row["terms"].items()}
         for name, value in values.items():
-            writer().add_scalar(name, value, row["step"])
+            self._writer().add_scalar(name, value, row["step"])
 
-    return write
+    def close(self):
+        if self._writer.cache_info().currsize:
+            self._writer().close()

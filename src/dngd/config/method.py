@@ -12,14 +12,14 @@ METHODS = (*SOLVERS, *(f"{solver}+ga" for solver in SOLVERS), *BASELINES)
 
 @dataclass(frozen=True)
 class Phase:
-    """A method and the share of the budget it gets."""
+    """A method and its share of the budget."""
 
     method: str
     share: float
 
 
 def phases(method: str) -> tuple[Phase, ...]:
-    """`adam:0.3>lbfgs`: three tenths of the budget for Adam, then L-BFGS."""
+    """Parse `adam:0.3>lbfgs`: three tenths of the budget for Adam, the rest for L-BFGS."""
     parts = [part.strip() for part in method.split(">")]
     found, left = [], 1.0
     for place, part in enumerate(parts):
@@ -43,12 +43,12 @@ def phases(method: str) -> tuple[Phase, ...]:
 
 
 def grows(method: str) -> bool:
-    """Whether the batch may grow: baselines keep theirs, and are what they are known as."""
+    """Whether the batch may grow. Baselines keep the size of theirs."""
     return any(phase.method not in BASELINES for phase in phases(method))
 
 
 def keeps_its_points(method: str) -> bool:
-    """Whether any of it goes on with the same points: these have to be many."""
+    """Whether any phase uses the same points in all of its steps, and therefore needs many."""
     return any(phase.method in KEEP_THEIR_POINTS for phase in phases(method))
 
 

@@ -1,0 +1,87 @@
+"""Options that several commands share: the problem, and settings from the command line and from a file."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, get_args, get_type_hints
+
+import tyro
+
+from dngd.config import Config, OptimizerSettings
+
+METAVARS = {float: "X", int: "N", str: "NAME", bool: "True|False", dict: "NAME=N"}
+
+Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help_behavior_hint="")]
+Out = Annotated[Path | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")]
+Problem = Annotated[
+    str | None,
+    tyro.conf.Positional,
+    tyro.conf.arg(metavar="PROBLEM", help="a name from dngd list, or FILE.py:NAME of your own", help_behavior_hint=""),
+]
+File = Annotated[
+    Path | None, tyro.conf.arg(metavar="FILE", help="YAML with settings; what is typed wins", help_behavior_hint="")
+]
+
+
+def _typed(kind: type, **inner: type) -> type:
+    """What is typed for these settings, unchecked, with help and default in a form that the parser shows.
+
+    `inner` are the types of those fields that hold settings themselves.
+    """
+    made: list[tuple[str, Any, Any]] = []
+    for item in dataclasses.fields(kind):
+        if item.name in inner:
+            made.append((item.name, inner[item.name], dataclasses.field(default=inner[item.name]())))
+            continue
+        hint, default = get_type_hints(kind)[item.name], item.metadata.get("default")
+        shown = tyro.conf.arg(
+            help=item.metadata["help"],
+            metavar=_metavar(hint),
+            help_behavior_hint="" if default is None else f"({default})",
+        )
+        made.append((item.name, Annotated[hint, shown], item))
+    return dataclasses.make_dataclass(kind.__name__, made, frozen=True, namespace={"__doc__": kind.__doc__})
+
+
+def _metavar(hint: Any) -> str:
+    """A word for the values of a type, which may be None."""
+    kind = next(one for one in get_args(hint) if one is not NoneType) if NoneType in get_args(hint) else hint
+    return METAVARS.get(getattr(kind, "__origin__", kind)) or "|".join(get_args(kind))
+
+
+Typed = _typed(Config, optimizer=_typed(OptimizerSettings))
+Settings = Annotated[Typed, tyro.conf.arg(name="")]
+
+
+def given(problem: str | None, typed: Any, file: Path | None) -> tuple[str, Config]:
+    """The problem and the settings: what was typed, else what the file holds."""
+    stored = {} if file is None else _read(file)
+    problem = stored.pop("problem", None) if problem is None else problem
+    if not isinstance(problem, str):
+        raise ValueError("name a problem, such as dngd solve kovasznay; dngd list shows them")
+    return problem, Config.from_dict(_merged(stored, dataclasses.asdict(typed)))
+
+
+def _merged(stored: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {name: value for name, value in stored.items() if value is not None and name != "problem"}
+    for name, value in typed.items():
+        if isinstance(value, Mapping) and isinstance(stored.get(name, {}), Mapping):
+            merged[name] = _merged(stored.get(name, {}), value)
+        elif value is not None:
+            merged[name] = value
+    return merged
+
+
+def _read(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        settings = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise ValueError(f"--config {path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise ValueError(f"--config {path} is not valid YAML: {error}") from error
+    if not isinstance(settings, dict):
+        raise ValueError(f"--config {path} must hold settings such as `seconds: 60`, not {settings!r}")
+    return settings

@@ -1,0 +1,120 @@
+"""The settings of a run: typed, checked, and complete once they meet their problem."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal, get_args
+
+from dngd import check
+from dngd.config.method import check_method, keeps_its_points
+from dngd.config.optimizer import OptimizerSettings
+from dngd.config.setting import check_all, filled, make, setting
+
+Precision = Literal["float64", "float32"]
+BUDGETS = ("seconds", "steps")
+
+
+def _check_name(name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"{name}={value!r} must be a name")
+
+
+def _check_points(name: str, value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name}={value!r} must map conditions to numbers, such as interior=400")
+    for condition, count in value.items():
+        check.count(f"{name}[{condition!r}]", count)
+
+
+@dataclass(frozen=True)
+class Config:
+    """How to train. The preset of the problem, then the default, takes the place of what is None.
+
+    **Example:** `Config(method="pcg", steps=200, optimizer={"rank": 500})`
+    """
+
+    method: str | None = setting(
+        "see dngd list; in turn: adam:0.3>lbfgs", lambda name, value: check_method(value), "auto"
+    )
+    preset: str | None = setting("named settings of the problem", _check_name, "default")
+    seconds: float | None = setting("training time, without compilation", check.positive, 60.0, extendable=True)
+    steps: int | None = setting("number of steps", check.count, extendable=True)
+    target: float | None = setting("relative error at which to stop", check.positive, extendable=True)
+    seed: int | None = setting("seed of weights and points", partial(check.count, least=0), 0)
+    precision: Precision | None = setting(
+        "precision of all numbers", partial(check.choice, choices=get_args(Precision)), "float64"
+    )
+    points: dict[str, int] = field(
+        default_factory=dict, metadata={"help": "points per step: interior=400 boundary=100", "check": _check_points}
+    )
+    doublings: int | None = setting("how often the points may double", partial(check.count, least=0), 4)
+    settle: float | None = setting(
+        "share of the budget for ever shorter steps",
+        partial(check.number, low=0.0, high=1.0, hint="it is a share of the budget"),
+        0.3,
+    )
+    stages: bool | None = setting("whether to solve easier stages first", check.boolean, True)
+    balance: int | None = setting("steps between balancings of the weights", partial(check.count, least=0), 0)
+    checkpoint_seconds: float | None = setting("time between checkpoints", check.positive, 60.0, extendable=True)
+    optimizer: OptimizerSettings | Mapping[str, Any] = OptimizerSettings()  # a mapping becomes settings
+
+    def __post_init__(self):
+        if not isinstance(self.optimizer, OptimizerSettings):
+            made = make(OptimizerSettings, self.optimizer, "optimizer setting")
+            object.__setattr__(self, "optimizer", made)
+        check_all(self)
+
+    def resolved(self, problem: Any) -> "Config":
+        """Fill in every setting for a problem: the given value, else that of the preset, else the default."""
+        if self.target is not None and problem.reference is None:
+            raise ValueError(
+                f"target={self.target!r}: problem {problem.name!r} has no reference to measure errors against; give it "
+                "one, or a budget of seconds or steps"
+            )
+        presets = {"default": {}} | dict(problem.presets)
+        name = self.preset or "default"
+        if name not in presets:
+            raise ValueError(f"problem {problem.name!r}: " + check.unknown("preset", name, presets))
+        preset = presets[name]
+        values = filled(self, preset)
+        budgets = ({name: getattr(self, name) for name in BUDGETS}, preset)  # a given budget replaces the other one too
+        budget = next(
+            (one for one in budgets if any(one.get(name) for name in BUDGETS)), {"seconds": values["seconds"]}
+        )
+        values |= {name: budget.get(name) for name in BUDGETS}
+        values["points"] = self._points(problem, preset, values)
+        values["optimizer"] = self.optimizer.resolved(preset.get("optimizer", {}))
+        return dataclasses.replace(self, **values)
+
+    def _points(self, problem: Any, preset: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, int]:
+        """Points of the first steps. A method that keeps its points starts with those of the conditions instead of the
+        few from which a preset grows."""
+        for name in self.points:
+            if name not in problem.conditions:
+                raise ValueError("points: " + check.unknown("condition", name, problem.conditions))
+        counts = {name: condition.points for name, condition in problem.conditions.items()}
+        grows = filled(Config(), preset)["doublings"] > 0
+        start = {} if grows and keeps_its_points(values["method"]) else preset.get("points", {})
+        return counts | dict(start) | dict(self.points)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The settings as `config.yaml` holds them."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Config":
+        """Make settings from a mapping, such as a YAML file; an unknown name is refused with the nearest one."""
+        inner = [item.name for item in dataclasses.fields(OptimizerSettings)]
+        for name in values:
+            if name in inner:
+                raise ValueError(
+                    f"{name} is a setting of the optimizer; write optimizer={{'{name}': …}} in Python, "
+                    f"optimizer: {{{name}: …}} in YAML, --optimizer.{name.replace('_', '-')} on the command line"
+                )
+        return make(cls, values)
+
+    @classmethod
+    def extendable(cls) -> list[str]:
+        """The settings that may change when a run is resumed."""
+        return [item.name for item in dataclasses.fields(cls) if item.metadata.get("extendable")]
