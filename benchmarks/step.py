@@ -43,11 +43,11 @@ def measure(name):
     factorization = factor(J)
     solve = compiled(lambda factorization, residual: factorization.solve(residual))
     v = jax.tree.map(jnp.negative, solve(factorization, residual).x)
-    accelerate = compiled(
-        lambda factorization, model, batch, v: acceleration(
-            factorization, Residuals.trace(terms, model, batch), model, v
-        )
-    )
+
+    def accelerated(factorization, model, batch, v):
+        return acceleration(factorization, Residuals.trace(terms, model, batch), model, v)
+
+    accelerate = compiled(accelerated)
     evaluate = compiled(lambda model, batch: Residuals.trace(terms, model, batch).loss(model))
     optimizer = dngd.DualNaturalGradient(solver="dense")
     state = optimizer.init(model)

@@ -12,13 +12,13 @@ from dngd.config import Config
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.problem.view import view
-from dngd.train import checkpoint
 from dngd.train.directory import RunDirectory, read_config, read_summary
 from dngd.train.history import read as read_history
+from dngd.train.kept import load_state
 from dngd.train.locate import find_problem
 from dngd.train.observer import as_observers
 from dngd.train.progress import default_progress
-from dngd.train.start import first_model
+from dngd.train.run import Run
 from dngd.train.trainer import train, working_precision
 
 
@@ -154,8 +154,9 @@ def load(path: str | Path, problem: Problem | None = None) -> Solution:
     if summary is None:
         raise ValueError(f"{path} holds no summary yet: the run was stopped before its first step")
     with working_precision(config.precision):
-        like = first_model(problem, config.seed)
-        model, last = (checkpoint.load(path / "checkpoint", like, part)[0] for part in (".best", ".model"))
+        run = Run(problem, config)
+        state, _, _ = load_state(path / "checkpoint", run)
+        model, last = (run.solution(state, one) for one in (state.best, state.model))
     return Solution(problem, model, last, summary, read_history(path / "history.jsonl"))
 
 

@@ -12,6 +12,7 @@ import pytest
 from train import small
 
 import dngd
+from dngd.jacobian.residuals import Residuals
 from dngd.train.position import Position
 from dngd.train.selection import score
 
@@ -63,9 +64,8 @@ def test_run_ends_with_the_lowest_score_of_its_last_steps(tmp_path):
     with jax.enable_x64(True):
         points = small.problem.sample(jax.random.fold_in(jax.random.key(0), 2))
         terms = small.problem.terms()
-        scores = [
-            score(term_losses(terms, model, points, residual_vector(terms, model, points))) for model in models[35:]
-        ]
+        residuals = Residuals.trace(terms, models[0], points)
+        scores = [score(residuals.term_losses(residuals(model))) for model in models[35:]]
     chosen = 35 + int(np.argmin(scores))
     assert chosen < 39, "the last step happens to be the best one, and this test says nothing"
     assert same(solution.model, models[chosen])

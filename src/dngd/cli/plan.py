@@ -4,9 +4,9 @@ import equinox as eqx
 import jax
 
 from dngd.cli.options import File, Problem, Settings, Typed, given
-from dngd.jacobian.linearize import TILE_BYTES
 from dngd.solver.plan import plan_step
 from dngd.train.locate import find_problem
+from dngd.train.run import Run
 from dngd.train.trainer import working_precision
 
 
@@ -21,12 +21,12 @@ def plan(
     problem, chosen = given(problem, settings, config)
     found = find_problem(problem)
     resolved = chosen.resolved(found)
-    found = found.with_points(resolved.points)
     with working_precision(resolved.precision):
+        run = Run(found, resolved)
         key = jax.random.key(0)
-        model = eqx.filter_eval_shape(lambda: found.init(key))
-        batch = jax.eval_shape(found.sample, key)
+        model = eqx.filter_eval_shape(run.formulation.init, key)
+        batch = jax.eval_shape(run.problem.sample, key)
         limit = None if memory is None else int(memory * 2**30)
         print(f"{found.name}: {found.description}")
-        print(plan_step(found.terms(), model, batch, limit, TILE_BYTES))
+        print(plan_step(run.formulation.terms(), model, batch, limit))
     return 0

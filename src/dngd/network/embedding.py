@@ -21,6 +21,7 @@ class PeriodicEmbedding(eqx.Module):
     - `network`: takes one entry more for every periodic coordinate.
     - `periods`: name of a coordinate → its period `P`.
     - `coordinates`: names of all coordinates in order, or a mapping from names to sizes, as in `dngd.Box`.
+    - `scale`: multiplies cosine and sine.
 
     **Example:** Allen-Cahn, `x` of period two:
     `PeriodicEmbedding(MLP((3, 100, 100, 1), key=key), {"x": 2.0}, ("t", "x"))`.
@@ -28,12 +29,21 @@ class PeriodicEmbedding(eqx.Module):
 
     network: Callable
     periods: tuple[tuple[int, float], ...] = eqx.field(static=True)
+    scale: float = eqx.field(static=True)
 
-    def __init__(self, network: Callable, periods: Mapping[str, float], coordinates: Iterable[str] | Mapping[str, int]):
+    def __init__(
+        self,
+        network: Callable,
+        periods: Mapping[str, float],
+        coordinates: Iterable[str] | Mapping[str, int],
+        *,
+        scale: float = 1.0,
+    ):
         names = Coordinates.of(coordinates)
         for name, period in periods.items():
             check.positive(f"the period of {name}", period)
-        self.network = network
+        check.positive("scale", scale)
+        self.network, self.scale = network, float(scale)
         self.periods = tuple(sorted((names.axis(name), float(period)) for name, period in periods.items()))
 
     def __call__(self, x: Float[Array, " d"]) -> Float[Array, "..."]:
@@ -45,7 +55,7 @@ class PeriodicEmbedding(eqx.Module):
             entry = x[position : position + 1]
             if position in periods:
                 angle = 2 * math.pi / periods[position] * entry
-                features += [jnp.cos(angle), jnp.sin(angle)]
+                features += [self.scale * jnp.cos(angle), self.scale * jnp.sin(angle)]
             else:
                 features.append(entry)
         return self.network(jnp.concatenate(features))

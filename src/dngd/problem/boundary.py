@@ -24,7 +24,7 @@ class Initial(Condition):
     """
 
     value: Value = eqx.field(static=True, default=0.0)
-    points: int = eqx.field(static=True, default=100)
+    points: int | None = eqx.field(static=True, default=None)
     weight: float = 1.0
     order: int = eqx.field(static=True, default=0)
     time: str = eqx.field(static=True, default="t")
@@ -44,7 +44,7 @@ class Initial(Condition):
             hint = "name the coordinate that is time, such as Initial(…, time='y'), or use Dirichlet(…, on='x-')"
             raise ValueError(unknown("coordinate", self.time, coordinates.names) + f"; {hint}")
         axis = coordinates.axis(self.time)
-        return _Difference(Prescribed.of(self.value, self.fields, setting), axis, self.order)
+        return StartResidual(Prescribed.of(self.value, self.fields, setting), axis, self.order)
 
     def known(self, setting, key):
         prescribed = Prescribed.of(self.value, self.fields, setting)
@@ -66,7 +66,7 @@ class Robin(Condition):
     value: Value = eqx.field(static=True, default=0.0)
     a: float = eqx.field(static=True, default=1.0)
     b: float = eqx.field(static=True, default=1.0)
-    points: int = eqx.field(static=True, default=100)
+    points: int | None = eqx.field(static=True, default=None)
     weight: float = 1.0
     fields: tuple[str, ...] | str | None = eqx.field(static=True, default=None)
     on: Region | tuple[str, ...] | str | None = None
@@ -83,7 +83,7 @@ class Robin(Condition):
 
     def known(self, setting, key):
         prescribed = Prescribed.of(self.value, self.fields, setting)
-        values = jax.vmap(prescribed)(self.draw(key, setting.domain, min(SEEN, self.points)))
+        values = jax.vmap(prescribed)(self.draw(key, setting.domain, min(SEEN, self.points or SEEN)))
         return Known(prescribed.outputs, values / (self.a or self.b), 0 if self.a else 1)
 
 
@@ -101,7 +101,7 @@ class Periodic(Condition):
     """Equal values, and derivatives up to `order`, on the two faces of a coordinate."""
 
     coordinate: str = eqx.field(static=True)
-    points: int = eqx.field(static=True, default=100)
+    points: int | None = eqx.field(static=True, default=None)
     weight: float = 1.0
     order: int = eqx.field(static=True, default=1)
     fields: tuple[str, ...] | str | None = eqx.field(static=True, default=None)
@@ -116,8 +116,8 @@ class Periodic(Condition):
         return _Jump(setting.outputs(self.fields), axis, high, self.order)
 
 
-class _Difference(eqx.Module):
-    """`∂ᵏu − value` along an axis."""
+class StartResidual(eqx.Module):
+    """`∂ᵏu − value` at the start."""
 
     prescribed: Prescribed
     axis: int = eqx.field(static=True)

@@ -102,29 +102,35 @@ class Equation(Condition):
 
     - `equation`: a function of fields, coordinates, constants and coefficients, by name; returns the residual
       or a tuple of residuals. See `dngd.derivative.FieldFunction`.
-    - `points`: how many a step uses.
+    - `points`: how many the first steps use; enough for about 300 residuals if not given.
     - `on`: faces by name, or a region; the whole domain if not given.
+    - `sampling`: how points are drawn; where the residual is large if nothing is said and the network is ours.
     """
 
     equation: Callable = eqx.field(static=True)
-    points: int = eqx.field(static=True, default=400)
+    points: int | None = eqx.field(static=True, default=None)
     weight: float = 1.0
     on: Region | tuple[str, ...] | str | None = None
-    sampling: Sampling = Sampling()
+    sampling: Sampling | None = None
 
     def draw(self, key, domain, count):
         return self.sampling.points(key, domain if self.on is None else region_of(domain, self.on), count)
 
     def residual(self, setting):
-        coordinates = setting.domain.coordinates
+        return _EquationResidual(self._compiled(setting), dict(setting.constants))
+
+    def outputs(self, setting: Setting) -> int:
+        """Number of residuals at a point."""
+        return self._compiled(setting).outputs or 1
+
+    def _compiled(self, setting: Setting) -> FieldFunction:
         named = dict(setting.constants) | dict(setting.coefficients)
-        equation = FieldFunction(
+        return FieldFunction(
             self.equation,
-            {name: len(positions) for name, positions in coordinates.groups},
+            {name: len(positions) for name, positions in setting.domain.coordinates.groups},
             setting.fields,
             {name: jnp.shape(value) for name, value in named.items()},
         )
-        return _EquationResidual(equation, dict(setting.constants))
 
 
 class _EquationResidual(eqx.Module):

@@ -1,5 +1,6 @@
 """`Problem`: a domain, fields, conditions and what is known about the solution."""
 
+import copy
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -9,20 +10,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from dngd import check
 from dngd.check import unknown
 from dngd.derivative.names import sized
-from dngd.network import MLP
 from dngd.problem.accuracy import Errors, Evaluator, Reference, predict
-from dngd.problem.condition import Condition, Setting
+from dngd.problem.condition import Condition, Equation, Setting
 from dngd.problem.data import has_its_own_points
 from dngd.problem.domain import Domain
 from dngd.problem.model import Model
 from dngd.problem.preset import check_preset
+from dngd.problem.sampling import Adaptive, Sampling
 from dngd.problem.stage import Stage
 from dngd.term import Term
 
-DEFAULT_HIDDEN = (50, 50, 50, 50)
-"""Layers of the network of a problem that does not bring one."""
+POINTS, OTHER_POINTS = 300, 60
+"""Where nothing is said: residuals of an equation in the first steps, and points of other conditions."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -34,7 +36,8 @@ class Problem:
     - `domain`: `dngd.Box`, `dngd.Ball`, or `Box(…).where(…)`.
     - `conditions`: by name: the equation (`dngd.Equation`), boundary and initial conditions, data.
     - `fields`: names of the unknown functions, or a mapping from names to sizes for vector fields.
-    - `network`: `key -> network`, a callable of one point; an MLP with four hidden layers of 50 if not given.
+    - `network`: `key -> network`, a callable of one point in the problem's units. If not given, a network is chosen
+      that sees coordinates and fields in units of their own, and is periodic where `dngd.Periodic` asks for it.
     - `constants`: numbers that conditions may take by name, and that stages may change.
     - `coefficients`: unknown numbers of the equation with their first guesses, found along with the solution.
     - `reference`: the true solution if it is known: a function by name, or a `dngd.Reference`.
@@ -76,6 +79,8 @@ class Problem:
             raise ValueError("conditions must be a mapping from names to conditions, at least the equation")
         for name, condition in self.conditions.items():
             _check_condition(name, condition)
+        filled = {name: self._filled(condition) for name, condition in self.conditions.items()}
+        object.__setattr__(self, "conditions", filled)
         _check_distinct(
             coordinate=self.domain.coordinates.names,
             field=self.fields,
@@ -91,6 +96,20 @@ class Problem:
         self.terms()  # finds misspelt names now rather than when training starts
         _ = self.evaluator
 
+    def _filled(self, condition: Condition) -> Condition:
+        """A condition with what it leaves to the problem: points, and how they are drawn."""
+        parts: dict[str, Any] = {}
+        is_equation = isinstance(condition, Equation)
+        if condition.points is None:
+            alone = self.domain.dimension == 1 and not is_equation  # single points: ends of an interval
+            parts["points"] = 2 if alone else OTHER_POINTS
+            if is_equation:
+                parts["points"] = max(OTHER_POINTS, POINTS // condition.outputs(self.setting()))
+        if condition.sampling is None:
+            adapts = self.network is None and getattr(condition, "on", None) is None
+            parts["sampling"] = Sampling(adaptive=Adaptive()) if adapts else Sampling()
+        return dataclasses.replace(condition, **parts) if parts else condition
+
     @property
     def output_names(self) -> list[str]:
         """One name for each output of the network."""
@@ -104,9 +123,8 @@ class Problem:
     def init(self, key: PRNGKeyArray) -> Model:
         """A new network, and the coefficients' first guesses."""
         if self.network is None:
-            network = MLP((self.domain.dimension, *DEFAULT_HIDDEN, sum(self.fields.values())), key=key)
-        else:
-            network = self.network(key)
+            raise ValueError(f"problem {self.name!r} brings no network; dngd.solve chooses one")
+        network = self.network(key)
         dimension, size = self.domain.dimension, sum(self.fields.values())
         try:
             shape = jax.eval_shape(network, jax.ShapeDtypeStruct((dimension,), jnp.result_type(float))).shape
@@ -189,8 +207,16 @@ class Problem:
         for name, count in counts.items():
             if name not in conditions:
                 raise ValueError("points: " + unknown("condition", name, conditions))
+            check.count(f"points[{name!r}]", count)
             conditions[name] = dataclasses.replace(conditions[name], points=count)
-        return dataclasses.replace(self, conditions=conditions)
+        return self.replaced(conditions=conditions)
+
+    def replaced(self, **parts: Any) -> "Problem":
+        """The same problem with other parts that need no checking again."""
+        other = copy.copy(self)
+        for name, value in parts.items():
+            object.__setattr__(other, name, value)
+        return other
 
 
 def _about(what: str, error: Exception) -> Exception:
@@ -216,10 +242,9 @@ def _check_condition(name: str, condition: Condition) -> None:
             f"condition {name!r} is {condition!r}; pass dngd.Equation, Dirichlet, Neumann, Robin, Periodic, Initial "
             "or Data"
         )
-    count = condition.points
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise ValueError(f"condition {name!r}: points={count!r} must be a positive whole number, or leave it out")
-    if condition.sampling.adaptive is not None and has_its_own_points(condition):
+    if condition.points is not None:
+        check.count(f"condition {name!r}: points", condition.points, hint="or leave it out")
+    if condition.sampling is not None and condition.sampling.adaptive is not None and has_its_own_points(condition):
         raise ValueError(
             f"condition {name!r}: adaptive points are chosen among new ones, and these are given; leave adaptive out"
         )

@@ -74,8 +74,12 @@ def plan(terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any], *, mem
     """
     if memory is not None:
         check.count("memory", memory, hint="it is a number of bytes")
-    params = check_inputs(terms, params, batch)
-    _, jacobian = eqx.filter_eval_shape(linearization, tuple(terms), params, dict(batch), "factored", TILE_BYTES)
+    return plan_step(tuple(terms), check_inputs(terms, params, batch), dict(batch), memory)
+
+
+def plan_step(terms, params, batch, memory: int | None = None) -> Plan:
+    """`plan` without its checks; shapes in place of arrays will do."""
+    _, jacobian = eqx.filter_eval_shape(linearization, terms, params, batch, "factored", TILE_BYTES)
     return plan_jacobian(jacobian, memory)
 
 

@@ -36,7 +36,7 @@ def evaluated(run: Run, state: RunState, model: Any = None, quick: bool = True) 
     if run.problem.evaluator is None:
         return state
     began = time.perf_counter()
-    errors = run.problem.errors(state.model if model is None else model, quick=quick)
+    errors = run.problem.errors(run.solution(state, state.model if model is None else model), quick=quick)
     state = state.at(
         rel_l2=errors.rel_l2,
         best_rel_l2=min(state.position.best_rel_l2, errors.rel_l2),

@@ -1,6 +1,7 @@
 """What a run leaves in its directory: history, checkpoints, summary, fields. Without a directory, rows in memory."""
 
 import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,7 @@ class Kept(Observer):
         """The state of the last good checkpoint, with the history cut back to it, and notes; None without any."""
         if self._directory is None or not checkpoint.exists(self._directory.checkpoints):
             return None
-        path = self._directory.checkpoints
-        position, _, _ = checkpoint.load(path, Position(), ".position")  # tells the shapes of the rest
-        state, metadata, notes = checkpoint.load(path, run.start(position))
+        state, metadata, notes = load_state(self._directory.checkpoints, run)
         lost = self._history.truncate(metadata["history"])
         return state, [*notes, *([lost] if lost else [])]
 
@@ -61,7 +60,8 @@ class Kept(Observer):
     def summarize(self, run: Run, state: RunState | None, *ending: str) -> None:
         """Write how the run stands, or ended: by status, outcome and message."""
         size = run.size(Position() if state is None else state.position)
-        self.summary = run_summary(run.problem.name, run.config, state, size, *ending)
+        coefficients = {} if state is None else run.solution(state, state.best).coefficients
+        self.summary = run_summary(run.problem.name, run.config, state, coefficients, size, *ending)
         if self._directory is not None:
             self._directory.write_summary(self.summary)
 
@@ -74,9 +74,15 @@ class Kept(Observer):
         """Write the solution on a grid, for figures."""
         if self._directory is not None:
             stream = io.BytesIO()
-            np.savez_compressed(stream, **view(run.problem, state.best).arrays())
+            np.savez_compressed(stream, **view(run.problem, run.solution(state, state.best)).arrays())
             atomic_write(self._directory.path / "fields.npz", stream.getbuffer())
 
     def close(self):
         if self._history is not None:
             self._history.close()
+
+
+def load_state(checkpoints: Path, run: Run) -> tuple[RunState, dict[str, Any], list[str]]:
+    """The state of the last good checkpoint, what was noted with it, and what a person should know."""
+    position, _, _ = checkpoint.load(checkpoints, Position(), ".position")  # tells the shapes of the rest
+    return checkpoint.load(checkpoints, run.start(position))

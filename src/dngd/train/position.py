@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import jax
 import numpy as np
@@ -21,6 +22,31 @@ class Mark:
     seconds: float = 0.0
 
 
+SHORTEST = 1 / 64
+"""Length of a window, as a share of the time, that is not cut further."""
+
+
+def no_windows() -> Float[np.ndarray, "most 2"]:
+    """Room for as many windows as there can be; NaN where there is none yet."""
+    return np.full((round(1 / SHORTEST), 2), np.nan)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Window:
+    """A part of the time that is solved on its own, with its part of the budget. All numbers are shares."""
+
+    start: float = 0.0
+    length: float = 1.0
+    began: float = 0.0  # share of the budget that was spent when it began
+    budget: float = 1.0
+    probes: int = 0  # times that its progress has been found sufficient
+
+    @property
+    def is_last(self) -> bool:
+        return self.start + self.length >= 1 - 1e-9
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class Position:
@@ -34,6 +60,8 @@ class Position:
     stage_began: Mark = Mark()
     doublings: int = 0  # of the number of points
     doubled: Mark = Mark()  # when the last of them happened
+    window: Window = Window()  # the present part of the time
+    windows: Float[np.ndarray, "most 2"] = field(default_factory=no_windows)  # start and length of those before it
     settling: bool = False  # whether steps are being shortened
     expected_steps: int = 0  # of a phase that needs to know its length
     idle: int = 0  # steps in a row that did not move
@@ -48,6 +76,11 @@ class Position:
     evaluation_seconds: float = 0.0  # spent on all evaluations
     evaluation_cost: float = 0.0  # of the last one
     started: float = 0.0  # seconds since the epoch
+
+    @property
+    def finished(self) -> list[tuple[float, float]]:
+        """Start and length of the time windows before the present one."""
+        return [(float(start), float(length)) for start, length in self.windows if not math.isnan(start)]
 
     @property
     def now(self) -> Mark:
@@ -90,6 +123,27 @@ class Position:
         """Double the number of points."""
         return self._anew(doublings=self.doublings + 1, doubled=self.now)
 
-    def _anew(self, **changes: int | Mark) -> "Position":
+    def next_window(self, spent: float) -> "Position":
+        """Go on to the next window of time, of the same length."""
+        done = self.window
+        windows = self.windows.copy()
+        windows[len(self.finished)] = done.start, done.length
+        return self._in_window(_window(done.start + done.length, done.length, spent), windows=windows)
+
+    def half_window(self, spent: float) -> "Position":
+        """Begin the window anew with half its length."""
+        return self._in_window(_window(self.window.start, self.window.length / 2, spent))
+
+    def _in_window(self, window: Window, **changes: Any) -> "Position":
+        kept = {"best_score": math.nan, "settling": False, "idle": 0}
+        return self._anew(window=window, doublings=0, doubled=self.now, **kept, **changes)
+
+    def _anew(self, **changes: Any) -> "Position":
         """Losses from before such a change cannot be compared with those after it."""
         return replace(self, fresh=empty_window(), fitted=empty_window(), **changes)
+
+
+def _window(start: float, length: float, spent: float) -> Window:
+    """A window with the part of the remaining budget that it is of the remaining time."""
+    length = min(length, 1 - start)
+    return Window(start, length, spent, (1 - spent) * length / (1 - start))

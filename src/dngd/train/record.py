@@ -2,6 +2,7 @@
 
 import datetime
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ def run_summary(
     problem: str,
     config: Config,
     state: RunState | None,
+    coefficients: Mapping[str, Any],
     size: dict[str, Any],
     status: str = "running",
     outcome: str = "running",
@@ -38,7 +40,6 @@ def run_summary(
     `state` is None for a run that failed before it had one; `size` has parameters, residuals and solver.
     """
     position = Position() if state is None else state.position
-    coefficients = {} if state is None else state.best.coefficients
     return {
         "schema": 1,
         "problem": problem,

@@ -1,7 +1,9 @@
 """What does not change during a run: its problem, settings and schedule, and what is made of them once."""
 
+import functools
 import time
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -12,6 +14,7 @@ from jaxtyping import Array, Float, PyTree
 from dngd.config import Config
 from dngd.jacobian.residuals import Residuals
 from dngd.optimize.info import Info
+from dngd.problem.formulation import Formulation, Window
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.solver.plan import plan
@@ -39,18 +42,47 @@ class Run:
     objects would be compiled anew."""
 
     def __init__(self, problem: Problem, config: Config):
-        self.problem, self.config = problem.with_points(config.points), config
-        self.schedule = Schedule.of(self.problem, config)
+        formulation = Formulation.of(problem)
+        left = {name: count for name, count in config.points.items() if name in formulation.problem.conditions}
+        self.problem, self.config = formulation.problem.with_points(left), config
+        self.formulation = replace(formulation, problem=self.problem)
+        self.schedule = Schedule.of(self.problem, config, self.formulation.time is not None)
         self._made: dict[Hashable, Any] = {}
 
     def start(self, position: Position | None = None) -> RunState:
         """The state before the first step, or one of the shape that the state at a position has."""
         position = Position(started=time.time()) if position is None else position
-        model = first_model(self.problem, self.config.seed)
+        model = self.first_model()
         weights = {name: jnp.asarray(one.weight, float) for name, one in self.problem.conditions.items()}
         measured = {} if self.problem.evaluator is None else dict.fromkeys(self.problem.fields, float("nan"))
         state, points = self.optimizer(position).init(model), self.sampler(position).start()
-        return RunState(model, state, points, weights, position, best=model, sound=model, errors=measured)
+        finished = (model,) * len(position.finished)
+        return RunState(model, state, points, weights, position, model, finished, model, measured)
+
+    def first_model(self) -> Model:
+        """The parameters before the first step. What of them is not trained stays like this, and is in no
+        checkpoint."""
+        return self._once("model", lambda: first_model(self.formulation, self.config.seed))
+
+    def solution(self, state: RunState, model: Model) -> Model:
+        """The whole solution in units of the problem, with these parameters in the present window of time."""
+        window = state.position.window
+        return self.formulation.solution(
+            [*state.finished, model], [*state.position.finished, (window.start, window.length)]
+        )
+
+    def window(self, state: RunState) -> Window | None:
+        """The present window of time, and what came before it; None where time is not cut."""
+        if not self.schedule.marches:
+            return None
+        position = state.position
+        before = position.finished[-1] if position.finished else None
+        key = (position.window.start, position.window.length)
+        return self._latest(
+            "window",
+            key,
+            lambda: self.formulation.window(*key, state.finished[-1] if before else self.first_model(), before),
+        )
 
     def optimizer(self, position: Position) -> Optimizer:
         method, expected = self.schedule.method(position), position.expected_steps
@@ -59,41 +91,44 @@ class Run:
     def sampler(self, position: Position) -> Sampler:
         return self._once(
             ("sampler", position.doublings),
-            lambda: Sampler(self.problem.with_points(self.points(position)), key_for(POINTS, self.config.seed)),
+            lambda: Sampler(self.formulation, self.points(position), key_for(POINTS, self.config.seed)),
         )
 
     def points(self, position: Position) -> dict[str, int]:
         """Number of points per step, by condition."""
-        return grown(self.problem, self.config.points, position.doublings)
+        counts = {name: condition.points for name, condition in self.problem.conditions.items()}
+        return grown(self.problem, counts, position.doublings)
 
-    def terms(self, constants: dict[str, Any] | None = None) -> tuple[Term, ...]:
-        """The terms of the problem, or of a stage with other constants."""
-        key = ("terms", *sorted((constants or {}).items()))
-        return self._once(key, lambda: self.problem.terms(constants))
+    def terms(self, state: RunState, constants: dict[str, Any] | None = None) -> tuple[Term, ...]:
+        """The terms of the problem in the present window of time, or of a stage with other constants."""
+        window, key = state.position.window, tuple(sorted((constants or {}).items()))
+        make = functools.partial(self.formulation.terms, constants, self.window(state))
+        return self._latest(("terms", key), (window.start, window.length), make)
 
     def draw(self, state: RunState) -> Draw:
         """Terms and points of the next step."""
-        position, key = state.position, ("weighted", state.position.stage)
-        weights, terms = self._made.get(key, (None, ()))
+        position, own = state.position, self.terms(state, self.schedule.constants(state.position))
+        weights, terms = self._made.get(("weighted", id(own)), (None, ()))
         if weights is not state.weights:  # they seldom change, and a term checks its weight
-            own = self.terms(self.schedule.constants(position))
             terms = [Term(term.name, term.residual, state.weights[term.name]) for term in own]
-            self._made[key] = state.weights, terms
+            self._made["weighted", id(own)] = state.weights, terms
         step = self.schedule.step_of_the_points(position)
-        return Draw(*self.sampler(position).batch(step, state.model, terms, state.points))
+        return Draw(*self.sampler(position).batch(step, state.model, terms, state.points, self.window(state)))
 
     def step(self, state: RunState, draw: Draw) -> tuple[Model, PyTree, Info]:
         """One step of the optimizer: model, optimizer state, information."""
         share = self.schedule.share_of_a_step(state.position)
         return self.optimizer(state.position).step(state.model, state.optimizer, draw.terms, draw.batch, share)
 
-    def validation_losses(self, model: Model) -> dict[str, Float[Array, ""]]:
+    def validation_losses(self, state: RunState) -> dict[str, Float[Array, ""]]:
         """The loss of each term of the problem itself, on points that no step uses."""
-        return _losses(self.terms(), model, self.validation_points())
+        return _losses(self.terms(state), state.model, self.validation_points(state))
 
-    def validation_points(self) -> dict[str, Any]:
-        key = key_for(CHOICE, self.config.seed)
-        return self._once("validation", lambda: jax.jit(self.problem.sample)(key))
+    def validation_points(self, state: RunState) -> dict[str, Any]:
+        """Points of the present window of time that no step uses."""
+        key, window = key_for(CHOICE, self.config.seed), self.window(state)
+        points = self._once("validation", lambda: jax.jit(self.problem.sample)(key))
+        return {name: self.formulation.placed(one, window) for name, one in points.items()}
 
     def check(self, state: RunState) -> None:
         """Refuse, before anything is compiled, points and settings that no step could use."""
@@ -133,6 +168,13 @@ class Run:
             *str(self.plan(state)).splitlines(),
             f"points per step: {counts}",
         ]
+
+    def _latest(self, name: Hashable, version: Hashable, make: Callable[[], Any]) -> Any:
+        """What was made for this version; an earlier version is forgotten."""
+        found, value = self._made.get(name, (None, None))
+        if found != version:
+            self._made[name] = version, (value := make())
+        return value
 
     def _once(self, key: Hashable, make: Callable[[], Any]) -> Any:
         if key not in self._made:

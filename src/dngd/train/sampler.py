@@ -1,6 +1,6 @@
 """The points of every step."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from dngd.problem.problem import Problem
+from dngd.problem.formulation import Formulation, Window
 from dngd.term import Term
 
 PART = 4096
@@ -24,7 +24,8 @@ class Sampler:
     Adaptive conditions also look at the residual when they draw; their points are kept in between, by the caller.
     """
 
-    def __init__(self, problem: Problem, key: PRNGKeyArray):
+    def __init__(self, formulation: Formulation, points: Mapping[str, int], key: PRNGKeyArray):
+        problem = formulation.problem.with_points(points)
         conditions = problem.conditions
         self._key, self._conditions = key, conditions
         self._adaptive = {
@@ -34,15 +35,16 @@ class Sampler:
         }
         plain = {name: one.points for name, one in conditions.items() if name not in self._adaptive}
 
-        def draw(counts, key, step):
-            return {name: problem.draw(name, key, step, count) for name, count in counts.items()}
+        def draw(counts, key, step, window):
+            drawn = {name: problem.draw(name, key, step, count) for name, count in counts.items()}
+            return {name: formulation.placed(points, window) for name, points in drawn.items()}
 
-        self._draw = jax.jit(lambda key, step: draw(plain, key, step))
-        self._candidates = jax.jit(lambda key, step: draw(self._adaptive, key, step))
+        self._draw = eqx.filter_jit(lambda key, step, window: draw(plain, key, step, window))
+        self._candidates = eqx.filter_jit(lambda key, step, window: draw(self._adaptive, key, step, window))
 
     def start(self) -> Chosen:
         """Adaptive points before the first draw: the right shapes, and no values."""
-        shapes = jax.eval_shape(self._candidates, self._key, jnp.asarray(0)) if self._adaptive else {}
+        shapes = eqx.filter_eval_shape(self._candidates, self._key, jnp.asarray(0), None) if self._adaptive else {}
         blank = {}
         for name, candidates in shapes.items():
             count, dtype = self._conditions[name].points, candidates.dtype
@@ -51,14 +53,14 @@ class Sampler:
         return blank
 
     def batch(
-        self, step: int, model: PyTree, terms: Sequence[Term], chosen: Chosen
+        self, step: int, model: PyTree, terms: Sequence[Term], chosen: Chosen, window: Window | None = None
     ) -> tuple[Chosen, tuple[Term, ...], dict[str, Any]]:
         """The adaptive points now, the terms with the weights of these, and the points of every condition."""
         number = jnp.asarray(step)
-        found = self._draw(self._key, number)
+        found = self._draw(self._key, number, window)
         due = [term for term in terms if term.name in chosen and self._is_due(term.name, step, chosen)]
         if due:
-            candidates = self._candidates(self._key, number)
+            candidates = self._candidates(self._key, number, window)
             chosen = chosen | {term.name: self._choose(term, model, candidates[term.name], step) for term in due}
         found |= {name: one["points"] for name, one in chosen.items()}
         weighed = tuple(

@@ -4,13 +4,15 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dngd.config import Config
 from dngd.config.method import BASELINES, Phase, grows, keeps_its_points, phases
 from dngd.optimize.outcome import Outcome
 from dngd.problem.problem import Problem
 from dngd.problem.stage import Stage
 from dngd.train.growth import affordable, too_small
-from dngd.train.position import Mark, Position
+from dngd.train.position import SHORTEST, Mark, Position
 from dngd.train.settling import share_of_a_step
 
 PATIENCE = 100
@@ -18,6 +20,16 @@ PATIENCE = 100
 
 SELECTED = 0.1
 """Share of the budget, at its end, from which the best parameters are selected."""
+
+PROBES = ((0.1, 1e-2), (0.25, 1e-4), (0.4, 1e-5))
+"""Shares of a window's budget after which its loss, in units of the problem, has to be below these bounds. Otherwise
+the window is cut in half. Residuals of relative size 3e-3 leave a loss of 1e-5."""
+
+LOOKED_AT = 10
+"""Number of last steps whose median loss is looked at."""
+
+LEAST_STEPS = 40
+"""Number of steps before a window is judged."""
 
 ENDINGS = {Outcome.ZERO_GRADIENT: "converged", Outcome.LINE_SEARCH_REJECTED: "stalled"}
 """How a run ends that no longer moves, by the outcome of its last step; others have diverged."""
@@ -31,15 +43,18 @@ class Schedule:
     phases: tuple[Phase, ...]
     stages: tuple[Stage, ...]
     full_steps: int  # least number of steps before they become shorter
+    marches: bool = False  # whether time may be cut into windows
 
     @classmethod
-    def of(cls, problem: Problem, config: Config) -> "Schedule":
+    def of(cls, problem: Problem, config: Config, marches: bool = False) -> "Schedule":
         full_steps = max(
             condition.draws_before_settling(problem.domain, config.points.get(name, condition.points))
             * (condition.sampling.every or 1)
             for name, condition in problem.conditions.items()
         )
-        return cls(config, phases(config.method), problem.stages if config.stages else (), full_steps)
+        stages = problem.stages if config.stages else ()
+        marches = marches and grows(config.method) and len(phases(config.method)) == 1
+        return cls(config, phases(config.method), stages, full_steps, marches)
 
     def method(self, position: Position) -> str:
         return self.phases[position.phase].method
@@ -92,13 +107,13 @@ class Schedule:
         """How much of each step to take: less than one towards the end. Baselines always take all of it."""
         if not self.is_last_part(position) or self.method(position) in BASELINES:
             return 1.0
-        spent = self._spent(position)
+        spent = self.spent_in_window(position)
         left_by_then = 1 - spent * self.full_steps / max(position.step, 1)
         return share_of_a_step(spent, min(self.config.settle * self.phases[-1].share, left_by_then))
 
     def selects(self, position: Position) -> bool:
         """Whether the run may end with parameters from before its last step."""
-        return self._past_stages(position) and self._spent(position) >= 1 - SELECTED
+        return self._past_stages(position) and self.spent_in_window(position) >= 1 - SELECTED
 
     def is_last_part(self, position: Position) -> bool:
         """Whether neither a stage nor a phase comes after this."""
@@ -113,7 +128,7 @@ class Schedule:
             return "steps", ""
         if config.seconds is not None and position.seconds >= config.seconds:
             return "seconds", ""
-        if position.idle >= PATIENCE and self.is_last_part(position):
+        if position.idle >= PATIENCE and self.is_last_part(position) and position.window.is_last:
             outcome = Outcome(position.outcome)
             message = f"{PATIENCE} steps in a row did not move: {outcome.remedy}"
             return ENDINGS.get(outcome, "diverged"), message
@@ -126,7 +141,29 @@ class Schedule:
         by_steps = self.config.steps is not None and steps >= share * self.config.steps
         return by_time or by_steps
 
-    def _spent(self, position: Position) -> float:
+    def window_is_over(self, position: Position) -> bool:
+        """Whether to go on to the next window of time."""
+        if position.window.is_last:
+            return False
+        return position.idle >= PATIENCE or self.spent_in_window(position) >= 1
+
+    def window_is_too_long(self, position: Position) -> bool | None:
+        """Whether a window makes too little progress to be worth its budget; None while it is not time to ask."""
+        window = position.window
+        if not self.marches or window.length <= SHORTEST or window.probes >= len(PROBES):
+            return None
+        share, loss = PROBES[window.probes]
+        steps, _ = position.since(position.doubled)
+        if self.spent_in_window(position) < share or steps < LEAST_STEPS:
+            return None
+        return not np.nanmedian(position.fresh[-LOOKED_AT:]) <= loss
+
+    def spent_in_window(self, position: Position) -> float:
+        """The share of the budget of the present window that is used up."""
+        return (self.spent(position) - position.window.began) / position.window.budget
+
+    def spent(self, position: Position) -> float:
+        """The share of the budget that is used up."""
         return position.spent(self.config.seconds, self.config.steps)
 
     def _past_stages(self, position: Position) -> bool:

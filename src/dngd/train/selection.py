@@ -25,13 +25,13 @@ class Selection(Observer):
     def start(self, run, state):
         """Compile the losses now, so that their compilation is not counted as training."""
         began = time.perf_counter()
-        jax.block_until_ready(run.validation_losses(state.model))
+        jax.block_until_ready(run.validation_losses(state))
         return replace(state, position=state.position.compiled(time.perf_counter() - began))
 
     def step(self, run, state, row):
         found = math.nan
         if run.schedule.selects(state.position):
-            found = score(run.validation_losses(state.model))
+            found = score(run.validation_losses(state))
             if state.position.best_score <= found:
                 return None
         return replace(state.at(best_score=found), best=state.model)

@@ -3,8 +3,8 @@
 import jax
 from jaxtyping import PRNGKeyArray
 
+from dngd.problem.formulation import Formulation
 from dngd.problem.model import Model
-from dngd.problem.problem import Problem
 from dngd.space import as_arrays
 
 NETWORK, POINTS, CHOICE = range(3)
@@ -16,6 +16,6 @@ def key_for(purpose: int, seed: int) -> PRNGKeyArray:
     return jax.random.fold_in(jax.random.key(seed), purpose)
 
 
-def first_model(problem: Problem, seed: int) -> Model:
-    """Make the network before the first step. What of it is not trained stays like this, and is in no checkpoint."""
-    return as_arrays(problem.init(key_for(NETWORK, seed)))
+def first_model(formulation: Formulation, seed: int) -> Model:
+    """Make the network before the first step."""
+    return as_arrays(formulation.init(key_for(NETWORK, seed)))

@@ -17,12 +17,13 @@ class RunState:
 
     **Fields:**
 
-    - `model`: the parameters after the last step.
+    - `model`: the parameters after the last step, in units of the problem's frame.
     - `optimizer`: the state of the present optimizer.
     - `points`: adaptive points, which cannot be drawn again.
     - `weights`: of the terms.
     - `position`: steps, seconds, and whatever else is a plain number.
     - `best`: the parameters that the run would end with.
+    - `finished`: the parameters of the time windows before the present one.
     - `sound`: the last parameters whose loss was known to be finite.
     - `errors`: the relative error of each field, when it was last measured; empty without a reference.
     """
@@ -33,6 +34,7 @@ class RunState:
     weights: dict[str, Float[Array, ""]]
     position: Position
     best: Model
+    finished: tuple[Model, ...]
     sound: Model
     errors: dict[str, float]
 

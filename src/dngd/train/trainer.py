@@ -117,8 +117,9 @@ class _Loop:
         for transition in TRANSITIONS:
             if found := transition(self.run, self.state):
                 self.state, note = found
-                self._note(note)
-                self.kept.save(self.run, self.state)
+                if note:
+                    self._note(note)
+                    self.kept.save(self.run, self.state)
 
     def _observe(self, row: dict[str, Any]) -> bool:
         """Show a step to everyone; whether an observer asked to stop. One that fails costs no step."""
@@ -152,9 +153,10 @@ class _Loop:
         with self._or_a_note("no look at where the residual is"):
             if outcome in ("seconds", "steps", "stalled"):
                 axes = run.problem.domain.coordinates.axes
-                for sentence in where_it_is_wrong(run.terms(), state.best, run.validation_points(), axes):
+                for sentence in where_it_is_wrong(run.terms(state), state.best, run.validation_points(state), axes):
                     self._note(sentence)
-        return Trained(state.best, state.model, self.kept.summary, self.kept.rows)
+        best, last = (run.solution(state, model) for model in (state.best, state.model))
+        return Trained(best, last, self.kept.summary, self.kept.rows)
 
     def failed(self, error: BaseException) -> None:
         """Say in the summary what happened; the last good checkpoint stays."""

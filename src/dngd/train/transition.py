@@ -6,6 +6,8 @@ A transition returns the new state and a sentence about it, or None. They are tr
 import time
 from dataclasses import replace
 
+from dngd.problem.model import Model
+from dngd.train.position import Position
 from dngd.train.run import Run
 from dngd.train.state import RunState
 
@@ -25,9 +27,10 @@ def settle(run: Run, state: RunState) -> Transition:
     settling = run.schedule.share_of_a_step(state.position) < 1
     if settling == state.position.settling:
         return None
-    return state.at(
-        settling=settling
-    ), "settling: shorter and shorter steps until the end" if settling else "steps of full length again"
+    state = state.at(settling=settling)
+    if not state.position.window.is_last:
+        return state, ""
+    return state, "settling: shorter and shorter steps until the end" if settling else "steps of full length again"
 
 
 def next_phase(run: Run, state: RunState) -> Transition:
@@ -48,7 +51,42 @@ def grow(run: Run, state: RunState) -> Transition:
     return compiled(run, state), f"twice the points: {run.plan(state).residuals:,} residuals"
 
 
-TRANSITIONS = (next_stage, settle, next_phase, grow)
+def next_window(run: Run, state: RunState) -> Transition:
+    """Go on to the next window of time, from where this one has ended."""
+    if not run.schedule.window_is_over(state.position):
+        return None
+    position = state.position.next_window(run.schedule.spent(state.position))
+    state = replace(state, finished=(*state.finished, state.best), position=position)
+    return _restarted(run, state, state.best), f"next window of time: {_described(run, position)}"
+
+
+def half_window(run: Run, state: RunState) -> Transition:
+    """Cut a window of time in half that makes too little progress, and begin it anew."""
+    too_long = run.schedule.window_is_too_long(state.position)
+    if too_long is None:
+        return None
+    if not too_long:
+        window = replace(state.position.window, probes=state.position.window.probes + 1)
+        return state.at(window=window), ""
+    position = state.position.half_window(run.schedule.spent(state.position))
+    model = state.finished[-1] if state.finished else run.first_model()
+    state = _restarted(run, replace(state, position=position), model)
+    return state, f"too little progress; half the window of time: {_described(run, position)}"
+
+
+def _restarted(run: Run, state: RunState, model: Model) -> RunState:
+    position = state.position
+    fresh = {"optimizer": run.optimizer(position).init(model), "points": run.sampler(position).start()}
+    return replace(state, model=model, best=model, sound=model, **fresh)
+
+
+def _described(run: Run, position: Position) -> str:
+    low, high = (end[run.formulation.time] for end in run.problem.domain.window())
+    begin, end = position.window.start, position.window.start + position.window.length
+    return f"t from {low + (high - low) * begin:.4g} to {low + (high - low) * end:.4g}"
+
+
+TRANSITIONS = (next_stage, half_window, next_window, settle, next_phase, grow)
 
 
 def compiled(run: Run, state: RunState) -> RunState:

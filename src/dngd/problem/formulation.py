@@ -1,0 +1,196 @@
+"""How a problem is trained: in its own units, periodic by construction, and window by window where time allows.
+
+A problem that brings its own network is trained as it is stated. For all others the network is ours, and so the choice
+of what it sees: coordinates and fields in a `Frame`, residuals in units of themselves.
+"""
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
+
+from dngd.derivative import partial
+from dngd.network import MLP, PeriodicEmbedding
+from dngd.problem.boundary import Initial, Periodic, Robin, StartResidual
+from dngd.problem.condition import Condition, Equation, Setting
+from dngd.problem.domain import Box
+from dngd.problem.frame import Frame, FramedResidual, find_frame, row_sizes
+from dngd.problem.model import Model
+from dngd.problem.prescribed import take
+from dngd.problem.problem import Problem
+from dngd.term import Term
+
+HIDDEN = (50, 50, 50, 50)
+"""Hidden layers of the network of a problem that does not bring one."""
+
+FREQUENCY = 10.0
+"""Of its first layer, a sine, in one and two dimensions; others are `tanh`. From trials on twelve problems."""
+
+PERIODIC_SCALE = 0.5
+"""Multiplies the sine and cosine of a periodic coordinate, which vary twice as fast as the coordinate itself."""
+
+TIME = "t"
+
+
+class Window(eqx.Module):
+    """A part of the time, and the solution before it."""
+
+    start: Float[Array, ""]
+    length: Float[Array, ""]
+    first: Bool[Array, ""]
+    before: Model  # in units of its own frame
+    before_frame: Frame
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Formulation:
+    """A problem as it is trained. `problem` has the conditions that are left to training."""
+
+    problem: Problem
+    frame: Frame | None
+    rows: Mapping[str, Array]
+    time: int | None  # axis of time, where the problem can be solved window by window
+
+    @classmethod
+    def of(cls, problem: Problem) -> "Formulation":
+        if problem.network is not None:
+            return cls(problem, None, {}, None)
+        setting = problem.setting()
+        built_in = {name for name, condition in problem.conditions.items() if _is_built_in(condition, setting)}
+        left = {name: condition for name, condition in problem.conditions.items() if name not in built_in}
+        frame = find_frame(setting, left)
+        periodic = tuple(problem.conditions[name].coordinate for name in built_in)
+        reduced = problem.replaced(conditions=left, network=functools.partial(_network, setting, periodic))
+        time = setting.domain.coordinates.axis(TIME) if _can_march(reduced) else None
+        return cls(reduced, frame, row_sizes(setting, left, frame), time)
+
+    def init(self, key: PRNGKeyArray) -> Model:
+        """The network before training, and first guesses of coefficients, in units of the frame."""
+        model = self.problem.init(key)
+        if self.frame is None:
+            return model
+        units = self.frame.coefficients
+        return Model(model.network, {name: value / units[name] for name, value in model.coefficients.items()})
+
+    def terms(self, constants: Mapping[str, float] | None = None, window: Window | None = None) -> tuple[Term, ...]:
+        """One term for each condition, for models in units of the frame (of the window's frame)."""
+        terms = self.problem.terms(constants)
+        if self.frame is None:
+            return terms
+        frame = self.frame_of(window)
+        found = []
+        for term in terms:
+            residual = term.residual
+            if window is not None and isinstance(residual, StartResidual):
+                before = window.before_frame.applied(window.before)
+                residual = ContinuedResidual(residual, before, window.first)
+            found.append(Term(term.name, FramedResidual(residual, frame, self.rows[term.name]), term.weight))
+        return tuple(found)
+
+    def frame_of(self, window: Window | None) -> Frame:
+        return self.frame if window is None else self.frame.window(self.time, window.start, window.length)
+
+    def placed(self, points: PyTree, window: Window | None) -> PyTree:
+        """Points of the whole domain moved into a window."""
+        if window is None:
+            return points
+        low, high = (end[self.time] for end in self.problem.domain.window())
+        time = window.start + window.length * (points[:, self.time] - low) / (high - low)
+        return points.at[:, self.time].set(time)
+
+    def window(self, start: float, length: float, before: Model, before_share: tuple[float, float] | None) -> Window:
+        """The window that begins at a share of the time; `before_share` is that of the window before it."""
+        low, high = (end[self.time] for end in self.problem.domain.window())
+
+        def part(start: float, length: float) -> tuple[Array, Array]:
+            return jnp.asarray(low + (high - low) * start), jnp.asarray((high - low) * length)
+
+        first = before_share is None
+        known = self.frame.window(self.time, *part(*(before_share or (0.0, 1.0))))
+        return Window(*part(start, length), jnp.asarray(first), before, known)
+
+    def solution(self, models: list[Model], shares: list[tuple[float, float]]) -> Model:
+        """Models of consecutive windows as one model in the units of the problem."""
+        if self.frame is None:
+            return models[-1]
+        if self.time is None:
+            return self.frame.applied(models[-1])
+        low, high = (end[self.time] for end in self.problem.domain.window())
+        ends = [low + (high - low) * start for start, _ in shares[1:]]
+        frames = [
+            self.frame.window(self.time, low + (high - low) * start, (high - low) * length) for start, length in shares
+        ]
+        parts = [frame.applied(model) for frame, model in zip(frames, models, strict=True)]
+        if len(parts) == 1:
+            return parts[0]
+        return Model(Piecewise([part.network for part in parts], jnp.asarray(ends), self.time), parts[-1].coefficients)
+
+
+class Piecewise(eqx.Module):
+    """One network after another along an axis; at an end the earlier one counts."""
+
+    networks: list[Any]
+    ends: Float[Array, " k"]
+    axis: int = eqx.field(static=True)
+
+    def __call__(self, x: Float[Array, " d"]) -> Float[Array, " k"]:
+        value = self.networks[0](x)
+        for network, end in zip(self.networks[1:], self.ends, strict=True):
+            value = jnp.where(x[self.axis] > end, network(x), value)
+        return value
+
+
+class ContinuedResidual(eqx.Module):
+    """Initial values: those that are prescribed, or in later windows those that the window before ended with."""
+
+    start: StartResidual
+    before: Model
+    first: Bool[Array, ""]
+
+    def __call__(self, model: Model, point: Float[Array, " d"]) -> Float[Array, " k"]:
+        axis, order, outputs = self.start.axis, self.start.order, self.start.prescribed.outputs
+
+        def of(model):
+            return take(model(point) if order == 0 else partial(model.network, point, (axis,) * order), outputs)
+
+        return of(model) - jnp.where(self.first, self.start.prescribed(point), of(self.before))
+
+
+def _network(setting: Setting, periodic: tuple[str, ...], key: PRNGKeyArray):
+    """A network of coordinates in [−1, 1]: first layer sine, others tanh, periodic coordinates as sine and cosine."""
+    axes = setting.domain.coordinates.axes
+    inputs = len(axes) + len(periodic)
+    frequency = FREQUENCY * float(np.sqrt(2 / max(2, len(axes))))
+    mlp = MLP((inputs, *HIDDEN, setting.size), key=key, first=jnp.sin, frequency=frequency)
+    return PeriodicEmbedding(mlp, dict.fromkeys(periodic, 2.0), axes, scale=PERIODIC_SCALE) if periodic else mlp
+
+
+def _is_built_in(condition: Condition, setting: Setting) -> bool:
+    """Whether a network can fulfil a condition by construction: periodicity of all fields."""
+    return isinstance(condition, Periodic) and setting.outputs(condition.fields) == tuple(range(setting.size))
+
+
+def _can_march(problem: Problem) -> bool:
+    """Whether the problem is one in time, with initial values and no condition at other single times."""
+    if not isinstance(problem.domain, Box) or TIME not in problem.domain.coordinates.axes:
+        return False
+    if problem.coefficients or problem.stages:
+        return False
+    starts = [one for one in problem.conditions.values() if isinstance(one, Initial) and one.time == TIME]
+    return bool(starts) and all(
+        _holds_at_all_times(one) or any(one is start for start in starts) for one in problem.conditions.values()
+    )
+
+
+def _holds_at_all_times(condition: Condition) -> bool:
+    if isinstance(condition, Equation):
+        return condition.on is None
+    faces = (condition.on,) if isinstance(getattr(condition, "on", None), str) else getattr(condition, "on", None)
+    if not isinstance(condition, Robin) or (faces is not None and not isinstance(faces, tuple)):
+        return False
+    return faces is None or all(isinstance(face, str) and face.rstrip("+-") != TIME for face in faces)
