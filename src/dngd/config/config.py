@@ -84,7 +84,8 @@ class Config:
         )
         values |= {name: budget.get(name) for name in BUDGETS}
         values["points"] = self._points(problem, preset, values)
-        values["optimizer"] = self.optimizer.resolved(preset.get("optimizer", {}))
+        inner = preset.get("optimizer", {})
+        values["optimizer"] = self.optimizer.resolved(inner if isinstance(inner, Mapping) else vars(inner))
         return dataclasses.replace(self, **values)
 
     def _points(self, problem: Any, preset: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """The settings of the optimizer and its linear solver, which travel as one object."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, get_args
@@ -35,7 +36,7 @@ class OptimizerSettings:
     def __post_init__(self):
         check_all(self)
 
-    def resolved(self, preset: dict[str, Any]) -> "OptimizerSettings":
+    def resolved(self, preset: Mapping[str, Any]) -> "OptimizerSettings":
         """Fill in what was not given, from the optimizer settings of a preset and from the defaults."""
         made = replace(self, **filled(self, preset))
         # The level of a preset belongs to the rule of that preset.
