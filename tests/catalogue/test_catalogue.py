@@ -156,8 +156,8 @@ def test_presets_fit_their_problem(name):
     assert "default" in problem.presets
     if name in PARAMETERS:
         paper = problem.presets["paper"]
-        assert set(paper.points) == set(problem.conditions)
-        assert paper.damping == "loss"
+        assert set(paper["points"]) == set(problem.conditions)
+        assert paper["optimizer"]["damping"] == "loss"
 
 
 def test_papers_residual_counts():
@@ -166,7 +166,7 @@ def test_papers_residual_counts():
     expected |= {"poisson10": 10_000}
     for name, rows in expected.items():
         problem = catalogue.load(name)
-        problem = problem.with_points(problem.presets["paper"].points)
+        problem = problem.with_points(problem.presets["paper"]["points"])
         batch = jax.eval_shape(problem.sample, jax.random.key(0))
         model = eqx.filter_eval_shape(problem.init, jax.random.key(0))
         total = 0

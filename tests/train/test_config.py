@@ -112,6 +112,8 @@ def test_settings_that_were_made_before_are_settings_too():
     made = OptimizerSettings(rank=4)
     assert Config(optimizer=made).optimizer is made
     assert Config(optimizer={"rank": 4}) == Config(optimizer=made)
+    problem = small.make(presets={"default": {"optimizer": made}})
+    assert Config().resolved(problem).optimizer.rank == 4
 
 
 def test_what_may_be_extended():

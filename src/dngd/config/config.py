@@ -3,13 +3,12 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from dngd import check
 from dngd.config.method import check_method, keeps_its_points
 from dngd.config.optimizer import OptimizerSettings
-from dngd.config.setting import check_all, filled, make, setting
+from dngd.config.setting import at_least, check_all, filled, make, one_of, setting
 
 Precision = Literal["float64", "float32"]
 BUDGETS = ("seconds", "steps")
@@ -18,6 +17,10 @@ BUDGETS = ("seconds", "steps")
 def _check_name(name: str, value: Any) -> None:
     if not isinstance(value, str):
         raise TypeError(f"{name}={value!r} must be a name")
+
+
+def _check_share(name: str, value: Any) -> None:
+    check.number(name, value, 0.0, 1.0, hint="it is a share of the budget")
 
 
 def _check_points(name: str, value: Any) -> None:
@@ -34,28 +37,20 @@ class Config:
     **Example:** `Config(method="pcg", steps=200, optimizer={"rank": 500})`
     """
 
-    method: str | None = setting(
-        "see dngd list; in turn: adam:0.3>lbfgs", lambda name, value: check_method(value), "auto"
-    )
+    method: str | None = setting("see dngd list; in turn: adam:0.3>lbfgs", check_method, "auto")
     preset: str | None = setting("named settings of the problem", _check_name, "default")
     seconds: float | None = setting("training time, without compilation", check.positive, 60.0, extendable=True)
     steps: int | None = setting("number of steps", check.count, extendable=True)
     target: float | None = setting("relative error at which to stop", check.positive, extendable=True)
-    seed: int | None = setting("seed of weights and points", partial(check.count, least=0), 0)
-    precision: Precision | None = setting(
-        "precision of all numbers", partial(check.choice, choices=get_args(Precision)), "float64"
-    )
+    seed: int | None = setting("seed of weights and points", at_least(0), 0)
+    precision: Precision | None = setting("precision of all numbers", one_of(Precision), "float64")
     points: dict[str, int] = field(
         default_factory=dict, metadata={"help": "points per step: interior=400 boundary=100", "check": _check_points}
     )
-    doublings: int | None = setting("how often the points may double", partial(check.count, least=0), 4)
-    settle: float | None = setting(
-        "share of the budget for ever shorter steps",
-        partial(check.number, low=0.0, high=1.0, hint="it is a share of the budget"),
-        0.3,
-    )
+    doublings: int | None = setting("how often the points may double", at_least(0), 4)
+    settle: float | None = setting("share of the budget for ever shorter steps", _check_share, 0.3)
     stages: bool | None = setting("whether to solve easier stages first", check.boolean, True)
-    balance: int | None = setting("steps between balancings of the weights", partial(check.count, least=0), 0)
+    balance: int | None = setting("steps between balancings of the weights", at_least(0), 0)
     checkpoint_seconds: float | None = setting("time between checkpoints", check.positive, 60.0, extendable=True)
     optimizer: OptimizerSettings | Mapping[str, Any] = OptimizerSettings()  # a mapping becomes settings
 
@@ -84,7 +79,8 @@ class Config:
         )
         values |= {name: budget.get(name) for name in BUDGETS}
         values["points"] = self._points(problem, preset, values)
-        values["optimizer"] = self.optimizer.resolved(preset.get("optimizer", {}))
+        inner = preset.get("optimizer", {})
+        values["optimizer"] = self.optimizer.resolved(inner if isinstance(inner, Mapping) else vars(inner))
         return dataclasses.replace(self, **values)
 
     def _points(self, problem: Any, preset: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, int]:

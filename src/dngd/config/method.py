@@ -52,8 +52,8 @@ def keeps_its_points(method: str) -> bool:
     return any(phase.method in KEEP_THEIR_POINTS for phase in phases(method))
 
 
-def check_method(method: str) -> None:
-    """Refuse a method that does not exist."""
+def check_method(name: str, method: str) -> None:
+    """Refuse a method that does not exist, as the value of this setting."""
     if not isinstance(method, str):
-        raise TypeError(f"method={method!r} must be a name: {', '.join(METHODS)}")
+        raise TypeError(f"{name}={method!r} must be a name: {', '.join(METHODS)}")
     phases(method)

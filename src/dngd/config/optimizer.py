@@ -1,11 +1,12 @@
 """The settings of the optimizer and its linear solver, which travel as one object."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from dngd import check
-from dngd.config.setting import check_all, filled, setting
+from dngd.config.setting import check_all, filled, one_of, setting
 
 DampingRule = Literal["gain_ratio", "loss", "constant", "decay"]
 LineSearchRule = Literal["backtracking", "grid", "none"]
@@ -15,12 +16,10 @@ LineSearchRule = Literal["backtracking", "grid", "none"]
 class OptimizerSettings:
     """How a step is made. A method ignores the settings of the others."""
 
-    damping: DampingRule | None = setting(
-        "rule for the damping λ", partial(check.choice, choices=get_args(DampingRule)), "gain_ratio"
-    )
+    damping: DampingRule | None = setting("rule for the damping λ", one_of(DampingRule), "gain_ratio")
     damping_level: float | None = setting("first λ (gain_ratio, decay), cap (loss), or λ (constant)", check.positive)
     line_search: LineSearchRule | None = setting(
-        "how to choose the step length", partial(check.choice, choices=get_args(LineSearchRule)), "backtracking"
+        "how to choose the step length", one_of(LineSearchRule), "backtracking"
     )
     line_search_points: int | None = setting("largest number of lengths to try: 1, ½, ¼, …", check.count, 31)
     momentum: float | None = setting(
@@ -35,7 +34,7 @@ class OptimizerSettings:
     def __post_init__(self):
         check_all(self)
 
-    def resolved(self, preset: dict[str, Any]) -> "OptimizerSettings":
+    def resolved(self, preset: Mapping[str, Any]) -> "OptimizerSettings":
         """Fill in what was not given, from the optimizer settings of a preset and from the defaults."""
         made = replace(self, **filled(self, preset))
         # The level of a preset belongs to the rule of that preset.

@@ -2,11 +2,12 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
-from dngd.check import unknown
+from dngd import check
 
 Settings = TypeVar("Settings")
 Check = Callable[[str, Any], None]
@@ -26,6 +27,16 @@ def setting(help: str, check: Check, default: Any = None, *, extendable: bool = 
     return dataclasses.field(default=None, metadata=facts)
 
 
+def one_of(kind: Any) -> Check:
+    """Check that a value is one of those of a `Literal`."""
+    return partial(check.choice, choices=get_args(kind))
+
+
+def at_least(least: int) -> Check:
+    """Check that a value is a whole number of at least `least`."""
+    return partial(check.count, least=least)
+
+
 def check_all(settings: Any) -> None:
     """Check every setting that was given; numbers of NumPy become Python's, which YAML can hold."""
     for item in dataclasses.fields(settings):
@@ -42,7 +53,7 @@ def make(kind: type[Settings], values: Mapping[str, Any], what: str = "setting")
     known = [item.name for item in dataclasses.fields(kind)]
     for name in values:
         if name not in known:
-            raise ValueError(unknown(what, str(name), known))
+            raise ValueError(check.unknown(what, str(name), known))
     return kind(**values)
 
 

@@ -37,7 +37,7 @@ class Comparison:
         if not self.seeds:
             raise ValueError("compare needs at least one seed: --seeds 3")
         for method in self.methods:
-            check_method(method)
+            check_method("methods", method)
         self.settings.resolved(find_problem(self.problem))
 
     def runs(self) -> Iterator[tuple[str, Config]]:

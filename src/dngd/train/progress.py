@@ -109,7 +109,7 @@ def ending(summary: Mapping[str, Any]) -> str:
 
 
 def _short(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2e}"
+    return "–" if value is None or math.isnan(value) else f"{value:.2e}"
 
 
 def _duration(seconds: float) -> str:
