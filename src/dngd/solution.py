@@ -49,6 +49,11 @@ class Solution:
         return self.summary["rel_l2"]
 
     @property
+    def estimate(self) -> float | None:
+        """Estimated relative L² error, which needs no reference; None for methods that cannot tell."""
+        return self.summary.get("estimate")
+
+    @property
     def coefficients(self) -> dict[str, np.ndarray]:
         """The coefficients that were found."""
         return {name: np.asarray(value) for name, value in self.model.coefficients.items()}

@@ -13,10 +13,16 @@ class ExitCode(enum.IntEnum):
     ERROR = 1  # something broke; the message says what
     USAGE = 2  # the command was not understood
     NO_PROGRESS = 3  # diverged or stalled; the last good parameters are kept
+    NOT_CONVERGED = 4  # the estimated error says that the run has failed
     INTERRUPTED = 130  # by SIGINT; 143 by SIGTERM
 
 
-OUTCOMES = {"diverged": ExitCode.NO_PROGRESS, "stalled": ExitCode.NO_PROGRESS, "error": ExitCode.ERROR}
+OUTCOMES = {
+    "diverged": ExitCode.NO_PROGRESS,
+    "stalled": ExitCode.NO_PROGRESS,
+    "not_converged": ExitCode.NOT_CONVERGED,
+    "error": ExitCode.ERROR,
+}
 """Exit codes of runs by their outcome, where it is neither zero nor an interruption."""
 
 

@@ -30,7 +30,7 @@ DESCRIPTION = """Train physics-informed neural networks with exact Gauss-Newton 
   dngd solve my_pde.py:problem              solve your own dngd.Problem
   dngd report runs                          one page with everything in runs/
 
-Exit codes: 0 done, 1 error, 2 wrong usage, 3 diverged or stalled, 130 interrupted."""
+Exit codes: 0 done, 1 error, 2 wrong usage, 3 diverged or stalled, 4 not converged by the estimate, 130 interrupted."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

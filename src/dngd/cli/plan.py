@@ -24,7 +24,7 @@ def plan(
     with working_precision(resolved.precision):
         run = Run(found, resolved)
         key = jax.random.key(0)
-        model = eqx.filter_eval_shape(run.formulation.init, key)
+        model = eqx.filter_eval_shape(lambda: run.formulation.init(key))
         batch = jax.eval_shape(run.problem.sample, key)
         limit = None if memory is None else int(memory * 2**30)
         print(f"{found.name}: {found.description}")

@@ -46,7 +46,7 @@ class Frame(eqx.Module):
         found = {name: self.coefficients[name] * value for name, value in model.coefficients.items()}
         return Model(Framed(model.network, self), found)
 
-    def window(self, axis: int, start: Array, length: Array) -> "Frame":
+    def window(self, axis: int, start: Array | float, length: Array | float) -> "Frame":
         """The frame of a part of one coordinate."""
         centre, half = self.centre.at[axis].set(start + length / 2), self.half.at[axis].set(length / 2)
         return eqx.tree_at(lambda frame: (frame.centre, frame.half), self, (centre, half))
@@ -131,12 +131,10 @@ def _sizes_of_fields(
         spread = np.ptp(seen) / 2 if len(seen) else 0.0
         offset[output] = (seen.max() + seen.min()) / 2 if len(seen) else 0.0
         slope = max((float(np.abs(one).max()) for one in changes[output]), default=0.0)
-        for candidate in (spread if spread > 1e-6 * abs(offset[output]) else 0.0, slope):
-            if candidate > 0:
-                size[output], known[output] = candidate, True
-                break
-        else:
-            size[output] = abs(offset[output]) or 1.0
+        varies = spread if spread > 1e-6 * abs(offset[output]) else 0.0
+        found = next((one for one in (varies, slope, abs(offset[output])) if one > 0), None)
+        if found is not None:
+            size[output], known[output] = found, True
     return offset, size, known
 
 

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from dngd import check
 from dngd.check import unknown
 from dngd.derivative.names import sized
+from dngd.network import MLP
 from dngd.problem.accuracy import Errors, Evaluator, Reference, predict
 from dngd.problem.condition import Condition, Equation, Setting
 from dngd.problem.data import has_its_own_points
@@ -22,6 +23,9 @@ from dngd.problem.preset import check_preset
 from dngd.problem.sampling import Adaptive, Sampling
 from dngd.problem.stage import Stage
 from dngd.term import Term
+
+DEFAULT_HIDDEN = (50, 50, 50, 50)
+"""Layers of the network of a problem that does not bring one."""
 
 POINTS, OTHER_POINTS = 300, 60
 """Where nothing is said: residuals of an equation in the first steps, and points of other conditions."""
@@ -79,8 +83,6 @@ class Problem:
             raise ValueError("conditions must be a mapping from names to conditions, at least the equation")
         for name, condition in self.conditions.items():
             _check_condition(name, condition)
-        filled = {name: self._filled(condition) for name, condition in self.conditions.items()}
-        object.__setattr__(self, "conditions", filled)
         _check_distinct(
             coordinate=self.domain.coordinates.names,
             field=self.fields,
@@ -94,6 +96,8 @@ class Problem:
         for name, preset in self.presets.items():
             check_preset(name, preset, self.conditions)
         self.terms()  # finds misspelt names now rather than when training starts
+        filled = {name: self._filled(condition) for name, condition in self.conditions.items()}
+        object.__setattr__(self, "conditions", filled)
         _ = self.evaluator
 
     def _filled(self, condition: Condition) -> Condition:
@@ -122,9 +126,10 @@ class Problem:
 
     def init(self, key: PRNGKeyArray) -> Model:
         """A new network, and the coefficients' first guesses."""
-        if self.network is None:
-            raise ValueError(f"problem {self.name!r} brings no network; dngd.solve chooses one")
-        network = self.network(key)
+        if self.network is None:  # for loops of one's own; dngd.solve takes another (dngd.problem.formulation)
+            network = MLP((self.domain.dimension, *DEFAULT_HIDDEN, sum(self.fields.values())), key=key)
+        else:
+            network = self.network(key)
         dimension, size = self.domain.dimension, sum(self.fields.values())
         try:
             shape = jax.eval_shape(network, jax.ShapeDtypeStruct((dimension,), jnp.result_type(float))).shape

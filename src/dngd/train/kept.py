@@ -9,6 +9,7 @@ import numpy as np
 from dngd.problem.view import view
 from dngd.train import checkpoint
 from dngd.train.directory import RunDirectory, atomic_write, read_summary
+from dngd.train.estimate import Estimate
 from dngd.train.history import History
 from dngd.train.observer import Observer
 from dngd.train.position import Position
@@ -23,6 +24,7 @@ class Kept(Observer):
     def __init__(self, directory: RunDirectory | None):
         self.rows: list[dict[str, Any]] = []
         self.summary: dict[str, Any] = {}
+        self.estimate: Estimate | None = None
         self._directory = directory
         self._history = None if directory is None else History(directory.history)
         self._saved_at = 0.0
@@ -61,7 +63,7 @@ class Kept(Observer):
         """Write how the run stands, or ended: by status, outcome and message."""
         size = run.size(Position() if state is None else state.position)
         coefficients = {} if state is None else run.solution(state, state.best).coefficients
-        self.summary = run_summary(run.problem.name, run.config, state, coefficients, size, *ending)
+        self.summary = run_summary(run.problem.name, run.config, state, coefficients, self.estimate, size, *ending)
         if self._directory is not None:
             self._directory.write_summary(self.summary)
 

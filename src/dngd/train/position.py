@@ -40,7 +40,7 @@ class Window:
     length: float = 1.0
     began: float = 0.0  # share of the budget that was spent when it began
     budget: float = 1.0
-    probes: int = 0  # times that its progress has been found sufficient
+    since: Mark = Mark()
 
     @property
     def is_last(self) -> bool:
@@ -128,22 +128,19 @@ class Position:
         done = self.window
         windows = self.windows.copy()
         windows[len(self.finished)] = done.start, done.length
-        return self._in_window(_window(done.start + done.length, done.length, spent), windows=windows)
+        return self._in_window(done.start + done.length, done.length, spent, windows=windows)
 
     def half_window(self, spent: float) -> "Position":
         """Begin the window anew with half its length."""
-        return self._in_window(_window(self.window.start, self.window.length / 2, spent))
+        return self._in_window(self.window.start, self.window.length / 2, spent)
 
-    def _in_window(self, window: Window, **changes: Any) -> "Position":
-        kept = {"best_score": math.nan, "settling": False, "idle": 0}
-        return self._anew(window=window, doublings=0, doubled=self.now, **kept, **changes)
+    def _in_window(self, start: float, length: float, spent: float, **changes: Any) -> "Position":
+        """Begin a window, with the part of the remaining budget that it is of the remaining time."""
+        length = min(length, 1 - start)
+        window = Window(start, length, spent, (1 - spent) * length / (1 - start), self.now)
+        changes |= {"best_score": math.nan, "settling": False, "idle": 0, "doublings": 0, "doubled": self.now}
+        return self._anew(window=window, **changes)
 
     def _anew(self, **changes: Any) -> "Position":
         """Losses from before such a change cannot be compared with those after it."""
         return replace(self, fresh=empty_window(), fitted=empty_window(), **changes)
-
-
-def _window(start: float, length: float, spent: float) -> Window:
-    """A window with the part of the remaining budget that it is of the remaining time."""
-    length = min(length, 1 - start)
-    return Window(start, length, spent, (1 - spent) * length / (1 - start))

@@ -103,6 +103,8 @@ def ending(summary: Mapping[str, Any]) -> str:
     if summary["rel_l2"] is not None:
         fields = ", ".join(f"{name} {_short(error)}" for name, error in summary["errors"].items())
         parts.append(f"relative L² error {_short(summary['rel_l2'])}" + (f"  ({fields})" if fields else ""))
+    if summary.get("estimate") is not None:
+        parts.append(f"estimated relative error {_short(summary['estimate'])}")
     if summary["loss"] is not None:
         parts.append(f"loss {_short(summary['loss'])}")
     return "\n".join([*parts, *(f"{name} = {value}" for name, value in summary["coefficients"].items())])

@@ -11,6 +11,7 @@ from dngd.config import Config
 from dngd.optimize.info import Info
 from dngd.optimize.outcome import Outcome
 from dngd.train.environment import environment
+from dngd.train.estimate import Estimate
 from dngd.train.position import Position
 from dngd.train.state import RunState
 
@@ -30,6 +31,7 @@ def run_summary(
     config: Config,
     state: RunState | None,
     coefficients: Mapping[str, Any],
+    estimate: Estimate | None,
     size: dict[str, Any],
     status: str = "running",
     outcome: str = "running",
@@ -52,6 +54,8 @@ def run_summary(
         "rel_l2": _known(position.rel_l2),
         "errors": {} if state is None or math.isnan(position.rel_l2) else dict(state.errors),
         "best_rel_l2": _known(position.best_rel_l2),
+        "estimate": None if estimate is None else _known(estimate.rel_l2),
+        "estimates": {} if estimate is None else {name: _known(one) for name, one in estimate.fields.items()},
         "loss": _known(position.loss),
         "steps": position.step,
         "seconds": position.seconds,

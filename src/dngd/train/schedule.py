@@ -21,15 +21,18 @@ PATIENCE = 100
 SELECTED = 0.1
 """Share of the budget, at its end, from which the best parameters are selected."""
 
-PROBES = ((0.1, 1e-2), (0.25, 1e-4), (0.4, 1e-5))
-"""Shares of a window's budget after which its loss, in units of the problem, has to be below these bounds. Otherwise
-the window is cut in half. Residuals of relative size 3e-3 leave a loss of 1e-5."""
+GOOD_ENOUGH = 1e-5
+"""Loss, in units of the problem, below which a window of time is never cut: residuals have a relative size of 3e-3."""
 
-LOOKED_AT = 10
-"""Number of last steps whose median loss is looked at."""
+STALLED = 0.5
+"""The loss on fresh points, as a share of what it was `LOOK_BACK` steps before, above which a window makes too little
+progress."""
 
-LEAST_STEPS = 40
-"""Number of steps before a window is judged."""
+LOOK_BACK, LOOK_AT = 20, 5
+"""Steps to look back, and steps over which a median is taken."""
+
+FIRST_STEPS, LATER_STEPS = 100, 40
+"""Number of steps before the whole time, and a part of it, may be judged."""
 
 ENDINGS = {Outcome.ZERO_GRADIENT: "converged", Outcome.LINE_SEARCH_REJECTED: "stalled"}
 """How a run ends that no longer moves, by the outcome of its last step; others have diverged."""
@@ -147,16 +150,16 @@ class Schedule:
             return False
         return position.idle >= PATIENCE or self.spent_in_window(position) >= 1
 
-    def window_is_too_long(self, position: Position) -> bool | None:
-        """Whether a window makes too little progress to be worth its budget; None while it is not time to ask."""
+    def window_is_too_long(self, position: Position) -> bool:
+        """Whether a window of time makes too little progress to be worth its budget."""
         window = position.window
-        if not self.marches or window.length <= SHORTEST or window.probes >= len(PROBES):
-            return None
-        share, loss = PROBES[window.probes]
-        steps, _ = position.since(position.doubled)
-        if self.spent_in_window(position) < share or steps < LEAST_STEPS:
-            return None
-        return not np.nanmedian(position.fresh[-LOOKED_AT:]) <= loss
+        steps, _ = position.since(window.since)
+        if not self.marches or window.length <= SHORTEST:
+            return False
+        if steps < (FIRST_STEPS if window.length == 1 else LATER_STEPS):
+            return False
+        before, now = position.fresh[-LOOK_BACK - LOOK_AT : -LOOK_BACK], position.fresh[-LOOK_AT:]
+        return bool(np.median(now) > max(GOOD_ENOUGH, STALLED * np.median(before)))  # False where one is not known
 
     def spent_in_window(self, position: Position) -> float:
         """The share of the budget of the present window that is used up."""

@@ -18,6 +18,7 @@ from dngd.problem.problem import Problem
 from dngd.train.advance import advance
 from dngd.train.concentration import where_it_is_wrong
 from dngd.train.directory import RunDirectory
+from dngd.train.estimate import FAILED, estimate
 from dngd.train.evaluation import Evaluation, evaluated
 from dngd.train.kept import Kept
 from dngd.train.observer import as_observers, ask, tell
@@ -27,6 +28,7 @@ from dngd.train.selection import Selection
 from dngd.train.signals import StopRequest
 from dngd.train.state import RunState
 from dngd.train.transition import TRANSITIONS, compiled
+from dngd.train.verdict import verdict
 
 OURS = (Selection(), Evaluation())
 """Observers of every run, before those that are given."""
@@ -141,6 +143,16 @@ class _Loop:
         self.kept.save(run, state)
         # Whoever interrupts is waiting: all test points can take minutes in 10⁵ dimensions.
         self.state = state = evaluated(run, state, state.best, quick=outcome == "interrupted")
+        concentrated: list[str] = []
+        if outcome in ("seconds", "steps", "stalled"):
+            with self._or_a_note("no look at where the residual is"):
+                axes = run.problem.domain.coordinates.axes
+                losses = run.terms(state), state.best, run.validation_points(state)
+                concentrated = list(where_it_is_wrong(*losses, axes))
+            with self._or_a_note("no estimate of the error"):
+                self.kept.estimate = found = estimate(run, state)
+                if found is not None and run.formulation.frame is not None and not found.rel_l2 <= FAILED:
+                    outcome, message = "not_converged", verdict(run, state, found, concentrated)
         status = "interrupted" if outcome == "interrupted" else "finished"
         self.kept.summarize(run, state, status, outcome, message)
         # From here on nothing is worth a run that has ended.
@@ -150,11 +162,8 @@ class _Loop:
             self._note(f"ended in stage {stage!r}, before the problem itself: give it more time or steps")
         with self._or_a_note("no figure"):
             self.kept.fields(run, state)
-        with self._or_a_note("no look at where the residual is"):
-            if outcome in ("seconds", "steps", "stalled"):
-                axes = run.problem.domain.coordinates.axes
-                for sentence in where_it_is_wrong(run.terms(state), state.best, run.validation_points(state), axes):
-                    self._note(sentence)
+        for sentence in concentrated:
+            self._note(sentence)
         best, last = (run.solution(state, model) for model in (state.best, state.model))
         return Trained(best, last, self.kept.summary, self.kept.rows)
 

@@ -62,12 +62,8 @@ def next_window(run: Run, state: RunState) -> Transition:
 
 def half_window(run: Run, state: RunState) -> Transition:
     """Cut a window of time in half that makes too little progress, and begin it anew."""
-    too_long = run.schedule.window_is_too_long(state.position)
-    if too_long is None:
+    if not run.schedule.window_is_too_long(state.position):
         return None
-    if not too_long:
-        window = replace(state.position.window, probes=state.position.window.probes + 1)
-        return state.at(window=window), ""
     position = state.position.half_window(run.schedule.spent(state.position))
     model = state.finished[-1] if state.finished else run.first_model()
     state = _restarted(run, replace(state, position=position), model)
@@ -86,7 +82,7 @@ def _described(run: Run, position: Position) -> str:
     return f"t from {low + (high - low) * begin:.4g} to {low + (high - low) * end:.4g}"
 
 
-TRANSITIONS = (next_stage, half_window, next_window, settle, next_phase, grow)
+TRANSITIONS = (next_stage, grow, half_window, next_window, settle, next_phase)
 
 
 def compiled(run: Run, state: RunState) -> RunState:

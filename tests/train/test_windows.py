@@ -1,0 +1,118 @@
+"""Windows of time: cut where they make too little progress, one solution in the end, taken up where they stopped."""
+
+import os
+import signal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dngd
+from dngd.config import Config
+from dngd.train import schedule
+from dngd.train.run import Run
+from dngd.train.trainer import working_precision
+
+SETTINGS = {"quiet": True, "steps": 120, "doublings": 0}
+
+
+def oscillator():
+    """Eight periods: too many for a few steps on all of the time."""
+    return dngd.Problem(
+        domain=dngd.Box(t=(0, 8)),
+        conditions={
+            "equation": dngd.Equation(lambda u: u.tt + (2 * jnp.pi) ** 2 * u, points=24),
+            "start": dngd.Initial(1.0, points=1),
+            "at rest": dngd.Initial(0.0, order=1, points=1),
+        },
+        reference=dngd.Reference(lambda t: jnp.cos(2 * jnp.pi * t), points=400),
+    )
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Windows are judged after few steps."""
+    monkeypatch.setattr(schedule, "FIRST_STEPS", 26)
+    monkeypatch.setattr(schedule, "LATER_STEPS", 26)
+
+
+def leaves(model):
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(eqx.filter(model, eqx.is_array))]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_run_cuts_its_time_goes_on_after_an_interruption_and_is_loaded_whole(tmp_path):
+    problem, notes = oscillator(), []
+
+    class Watch:
+        def note(self, text):
+            notes.append(text)
+
+    whole = dngd.solve(problem, observers=[Watch()], out=tmp_path / "whole", **SETTINGS)
+    assert any("half the window" in note for note in notes)
+    assert any("next window of time" in note for note in notes)
+
+    def interrupt(row, model):
+        if row["step"] == 90:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    dngd.solve(problem, out=tmp_path / "run", observers=[interrupt], **SETTINGS)
+    again = dngd.resume(tmp_path / "run", problem, quiet=True)
+    for one, other in zip(leaves(again.model), leaves(whole.model), strict=True):
+        np.testing.assert_array_equal(one, other)
+    points = np.linspace(0, 8, 50)[:, None]
+    np.testing.assert_array_equal(dngd.load(tmp_path / "whole", problem).predict(points), whole.predict(points))
+
+
+def test_later_windows_start_where_the_one_before_ended():
+    with working_precision("float64"):
+        run = Run(oscillator(), Config(**{k: v for k, v in SETTINGS.items() if k != "quiet"}).resolved(oscillator()))
+        state = run.start()
+        first = state.model
+        position = state.position.half_window(0.0).next_window(0.5)
+        later = eqx.tree_at(lambda model: model.network.weights[0], first, -0.3 * first.network.weights[0])
+        state = run.start(position)
+        state = type(state)(**(vars(state) | {"model": later, "finished": (first,)}))
+        assert position.finished == [(0.0, 0.5)]
+        terms = {term.name: term for term in run.terms(state)}
+        batch = run.draw(state).batch
+        assert float(batch["start"][0, 0]) == 4.0
+        assert float(batch["equation"].min()) >= 4.0
+        solution = run.solution(state, later)
+        before = run.formulation.solution([first], [(0.0, 0.5)])
+        after = run.formulation.solution([later], [(0.5, 0.5)])
+        gap = terms["start"].residual(later, batch["start"][0]) * run.formulation.rows["start"]
+        expected = after(batch["start"][0]) - before(batch["start"][0])
+        np.testing.assert_allclose(gap, expected, rtol=1e-9)
+        np.testing.assert_allclose(solution(jnp.array([3.0])), before(jnp.array([3.0])))
+        np.testing.assert_allclose(solution(jnp.array([5.0])), after(jnp.array([5.0])))
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_window_that_makes_progress_is_not_cut():
+    notes = []
+
+    class Watch:
+        def note(self, text):
+            notes.append(text)
+
+    problem = dngd.Problem(
+        domain=dngd.Box(t=(0, 1)),
+        conditions={"decay": dngd.Equation(lambda u: u.t + u, points=16), "start": dngd.Initial(1.0, points=1)},
+        reference=lambda t: jnp.exp(-t),
+    )
+    solution = dngd.solve(problem, observers=[Watch()], **(SETTINGS | {"steps": 60}))
+    assert not [note for note in notes if "window" in note]
+    assert solution.rel_l2 < 5e-3
+    assert solution.estimate == pytest.approx(solution.rel_l2, rel=20)
+    assert solution.summary["outcome"] == "steps"
+
+
+def test_a_failed_run_says_so():
+    solution = dngd.solve(oscillator(), **(SETTINGS | {"steps": 5}))
+    assert solution.rel_l2 > 0.1
+    assert solution.estimate > 0.1
+    assert solution.summary["outcome"] == "not_converged"
+    assert "only 5 steps were taken" in solution.summary["message"]
