@@ -19,6 +19,7 @@ from dngd.network import (
     VanishOnSphere,
     axis_aligned,
     from_flax,
+    sine_and_tanh,
 )
 
 KEY = jax.random.key(0)
@@ -33,7 +34,7 @@ CASES = {
     "scaled": lambda: axis_aligned(
         MLP((2, 8, 8, 1), key=KEY, input_scale=30.0), 0.0, 1.0, key=KEY, coordinates=("t", "x")
     ),
-    "sine": lambda: MLP((2, 8, 8, 1), key=KEY, first=jnp.sin, frequency=10.0),
+    "sine": lambda: MLP((2, 8, 8, 1), key=KEY, activation=sine_and_tanh, frequency=10.0),
     "one layer": lambda: MLP((2, 1), key=KEY, input_scale=30.0),
     "swish": lambda: MLP((2, 8, 1), key=KEY, activation=jax.nn.swish),
     "periodic": lambda: PeriodicEmbedding(core(3), {"x": 2.0}, ("t", "x")),

@@ -3,7 +3,7 @@
 from dngd.network.constraint import Constrained, InitialValue, VanishOnSphere
 from dngd.network.embedding import FourierFeatures, PeriodicEmbedding
 from dngd.network.flax import from_flax
-from dngd.network.mlp import MLP
+from dngd.network.mlp import MLP, sine_and_tanh
 from dngd.network.start import axis_aligned
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "VanishOnSphere",
     "axis_aligned",
     "from_flax",
+    "sine_and_tanh",
 ]

@@ -18,13 +18,12 @@ class MLP(eqx.Module):
 
     - `sizes`: of every layer, input and output included: `(2, 50, 50, 3)`.
     - `key`: draws the weights.
-    - `activation`: any function of one number.
+    - `activation`: any function of one number, or one of a layer such as `sine_and_tanh`.
     - `scale`: multiplies the initial weights.
     - `output_scale`: multiplies those of the last layer; for solutions far from size one, take their size.
     - `input_scale`: the first layer is `σ(s W_1 x + b_1)` with this `s`, and starts with weights that much smaller. The
       functions are the same, also the first one, but a step of given length moves what is linear in `x` by `s`
       times as much: for inputs whose entries are far from size one, take one over their size.
-    - `first`: activation of the first layer, the same as of the others if not given. A sine carries high frequencies.
     - `frequency`: multiplies the inputs; unlike `input_scale` it makes the functions that many times finer.
 
     **Example:** `MLP((2, 50, 50, 50, 50, 3), key=jax.random.key(0))` has 7,953 parameters.
@@ -36,7 +35,6 @@ class MLP(eqx.Module):
     weights: list[Float[Array, "out in"]]
     biases: list[Float[Array, " out"]]
     activation: Callable = eqx.field(static=True)
-    first: Callable = eqx.field(static=True)
     input_scale: float = eqx.field(static=True)
 
     def __init__(
@@ -45,7 +43,6 @@ class MLP(eqx.Module):
         *,
         key: PRNGKeyArray,
         activation: Callable = jnp.tanh,
-        first: Callable | None = None,
         frequency: float = 1.0,
         scale: float = 1.0,
         input_scale: float = 1.0,
@@ -70,17 +67,22 @@ class MLP(eqx.Module):
         self.weights[-1] = self.weights[-1] * output_scale
         self.biases = [jnp.zeros(size) for size in sizes[1:]]
         self.activation = activation
-        self.first = activation if first is None else first
         self.input_scale = float(input_scale * frequency)
 
     def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
         *hidden, (last, offset) = zip(self.weights, self.biases, strict=True)
-        scale, activation = self.input_scale, self.first
+        scale = self.input_scale
         for weight, bias in hidden:
-            x = activation(_scaled(scale, weight @ x) + bias)
-            scale, activation = 1.0, self.activation
+            x = self.activation(_scaled(scale, weight @ x) + bias)
+            scale = 1.0
         return _scaled(scale, last @ x) + offset
 
 
 def _scaled(scale: float, x: Array) -> Array:
     return x if scale == 1 else scale * x
+
+
+def sine_and_tanh(x: Float[Array, " width"]) -> Float[Array, " width"]:
+    """An activation: the first half of a layer is a sine, which carries high frequencies, the rest `tanh`, for steep
+    fronts."""
+    return jnp.where(jnp.arange(len(x)) < len(x) // 2, jnp.sin(x), jnp.tanh(x))

@@ -39,6 +39,7 @@ class Frame(eqx.Module):
     half: Float[Array, " d"]
     offset: Float[Array, " k"]
     size: Float[Array, " k"]
+    stretch: Float[Array, " d"]  # more than one where the solution may vary faster than the network does by itself
     coefficients: dict[str, Array]  # units of unknown coefficients
 
     def applied(self, model: Model) -> Model:
@@ -49,7 +50,9 @@ class Frame(eqx.Module):
     def window(self, axis: int, start: Array | float, length: Array | float) -> "Frame":
         """The frame of a part of one coordinate."""
         centre, half = self.centre.at[axis].set(start + length / 2), self.half.at[axis].set(length / 2)
-        return eqx.tree_at(lambda frame: (frame.centre, frame.half), self, (centre, half))
+        share = half[axis] / self.half[axis]
+        stretch = self.stretch.at[axis].set(jnp.maximum(1.0, share * self.stretch[axis]))
+        return eqx.tree_at(lambda frame: (frame.centre, frame.half, frame.stretch), self, (centre, half, stretch))
 
 
 class Framed(eqx.Module):
@@ -60,7 +63,8 @@ class Framed(eqx.Module):
 
     def __call__(self, x: Float[Array, " d"]) -> Float[Array, " k"]:
         frame = self.frame
-        return frame.offset + frame.size * jnp.atleast_1d(self.network((x - frame.centre) / frame.half))
+        seen = (x - frame.centre) * (frame.stretch / frame.half)
+        return frame.offset + frame.size * jnp.atleast_1d(self.network(seen))
 
 
 class FramedResidual(eqx.Module):
@@ -74,20 +78,26 @@ class FramedResidual(eqx.Module):
         return jnp.atleast_1d(self.residual(self.frame.applied(model), point)) / self.row
 
 
-def find_frame(setting: Setting, conditions: Mapping[str, Condition]) -> Frame:
-    """The frame of a problem, from its domain and what its conditions prescribe."""
+def find_frame(
+    setting: Setting, conditions: Mapping[str, Condition], source_roughness: Callable | None = None
+) -> Frame:
+    """The frame of a problem, from its domain and what its conditions prescribe.
+
+    Fields of unknown size are taken to be as rough as `source_roughness(setting, equations, frame)`.
+    """
     low, high = (np.asarray(end, float) for end in setting.domain.window())
     centre, half = (low + high) / 2, (high - low) / 2
     offset, size, known = _sizes_of_fields(setting, conditions, half)
     units = {name: jnp.where(value == 0, 1.0, jnp.abs(value)) for name, value in setting.coefficients.items()}
 
     def frame(size: np.ndarray) -> Frame:
-        return Frame(*map(jnp.asarray, (centre, half, offset, size)), units)
+        return Frame(*map(jnp.asarray, (centre, half, offset, size, np.ones_like(half))), units)
 
     equations = {name: condition for name, condition in conditions.items() if isinstance(condition, Equation)}
     if known.all() or not equations:
         return frame(size)
-    measure = _measure(setting, equations)
+    rough = None if source_roughness is None else source_roughness(setting, equations, frame(size))
+    measure = _measure(setting, equations, rough)
     for _ in range(SWEEPS):
         for field in np.flatnonzero(~known):
             alone = np.where(np.arange(len(size)) == field, 0.0, size)
@@ -138,11 +148,14 @@ def _sizes_of_fields(
     return offset, size, known
 
 
-def _measure(setting: Setting, conditions: Mapping[str, Condition]) -> Callable[[Frame], dict[str, np.ndarray]]:
+def _measure(
+    setting: Setting, conditions: Mapping[str, Condition], rough: np.ndarray | None = None
+) -> Callable[[Frame], dict[str, np.ndarray]]:
     """Residuals `(functions, N, d)` of random smooth functions, for each condition."""
     random = np.random.default_rng(SEED)
     d = setting.domain.dimension
-    waves = jnp.asarray(random.normal(size=(FUNCTIONS, WAVES, setting.size, d)) * SPREAD / np.sqrt(max(1, d / 3)))
+    spread = SPREAD if rough is None else np.maximum(rough, SPREAD)
+    waves = jnp.asarray(random.normal(size=(FUNCTIONS, WAVES, setting.size, d)) * spread / np.sqrt(max(1, d / 3)))
     phases = jnp.asarray(random.random((FUNCTIONS, WAVES, setting.size)) * 2 * np.pi)
     residuals = {name: condition.residual(setting) for name, condition in conditions.items()}
     points = {

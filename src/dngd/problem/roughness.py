@@ -1,0 +1,110 @@
+r"""How fast the solution of a problem may vary along each coordinate, from what is known of it.
+
+Along a coordinate a known function has the roughness `κ = rms(slope) / rms(size)`, in radians per half-length of the
+domain. Known are sources of the equations, and initial and boundary values. Along time the equation tells: `κ_t` is
+the rate at which functions that are as rough as the data in space have to change for the time derivative to balance
+the rest of the equation. (Transport with speed 50 over one unit of time has κ_t = 25.)
+"""
+
+from collections.abc import Mapping
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from dngd.problem.boundary import Initial, Robin
+from dngd.problem.condition import Condition, Equation, Setting
+from dngd.problem.frame import FUNCTIONS, SEED, WAVES, Frame
+from dngd.problem.model import Model
+from dngd.problem.prescribed import Prescribed
+
+POINTS = 256
+
+RATES = np.geomspace(0.5, 200.0, 16)
+"""Rates along time that are tried, in radians per half of the time."""
+
+
+def roughness(setting: Setting, conditions: Mapping[str, Condition], frame: Frame) -> Float[np.ndarray, " d"]:
+    """`κ` of each coordinate; zero where nothing is known."""
+    found = np.zeros(setting.domain.dimension)
+    axes = setting.domain.coordinates.axes
+    time = axes.index("t") if "t" in axes else None
+    for place, (name, condition) in enumerate(conditions.items()):
+        key = jax.random.fold_in(jax.random.key(SEED + 1), place)
+        if isinstance(condition, Initial):
+            known = Prescribed.of(condition.value, condition.fields, setting)
+            slopes = _slopes(known, condition.draw(key, setting.domain, POINTS), frame)
+            found = np.maximum(found, np.where(np.arange(len(found)) == time, 0.0, slopes))
+        elif isinstance(condition, Robin) and not isinstance(condition.on, str | tuple | None):
+            continue  # along a curve of its own, values are not known as functions of the coordinates
+        elif isinstance(condition, Robin):
+            known = Prescribed.of(condition.value, condition.fields, setting)
+            found = np.maximum(found, _slopes(known, condition.draw(key, setting.domain, POINTS), frame))
+        elif isinstance(condition, Equation) and condition.on is None:
+            found = np.maximum(found, source_roughness(setting, {name: condition}, frame))
+    if time is not None:
+        equations = {n: one for n, one in conditions.items() if isinstance(one, Equation) and one.on is None}
+        found[time] = max(found[time], _rate(setting, equations, frame, found, time))
+    return found
+
+
+def source_roughness(setting: Setting, equations: Mapping[str, Equation], frame: Frame) -> Float[np.ndarray, " d"]:
+    """`κ` of what equations leave for constant fields: their sources."""
+    found = np.zeros(setting.domain.dimension)
+    constant = Model(lambda x: frame.offset + 0 * x[0], dict(setting.coefficients))
+    for name, equation in equations.items():
+        residual = equation.residual(setting)
+        points = equation.draw(_key(name), setting.domain, POINTS)
+        slopes = _slopes(lambda x, residual=residual: jnp.atleast_1d(residual(constant, x)), points, frame)
+        found = np.maximum(found, slopes)
+    return found
+
+
+def _slopes(function, points: Float[Array, "N d"], frame: Frame) -> Float[np.ndarray, " d"]:
+    """The largest `κ` of the outputs of a function."""
+
+    @jax.jit
+    def both(points):
+        return jax.vmap(function)(points), jax.vmap(jax.jacfwd(function))(points)
+
+    values, slopes = (np.nan_to_num(np.asarray(one), posinf=0.0, neginf=0.0) for one in both(points))
+    size = values.std(axis=0)
+    varies = size > 1e-9 * np.abs(values).max(axis=0, initial=0.0)
+    steep = np.sqrt(np.mean((slopes * np.asarray(frame.half)) ** 2, axis=0))  # (outputs, d)
+    return np.max(np.where(varies[:, None], steep / np.where(varies, size, 1.0)[:, None], 0.0), axis=0, initial=0.0)
+
+
+def _rate(setting: Setting, equations: Mapping[str, Equation], frame: Frame, rough: np.ndarray, time: int) -> float:
+    """`κ` along time: where the change in time balances what the equation makes of functions as rough as the data."""
+    random = np.random.default_rng(SEED)
+    waves = random.normal(size=(FUNCTIONS, WAVES, setting.size, len(rough))) * np.maximum(rough, 1.0)
+    waves[..., time] = 0.0
+    phases = random.random((FUNCTIONS, WAVES, setting.size)) * 2 * np.pi
+    units = {name: jnp.ones(()) for name in frame.coefficients}
+    largest = 0.0
+    for name, equation in equations.items():
+        residual = equation.residual(setting)
+        points = equation.draw(_key(name), setting.domain, POINTS).at[:, time].set(frame.centre[time])
+
+        def at(rate, wave, phase, point, residual=residual):
+            def network(x):
+                return jnp.sum(jnp.cos(wave @ x + phase + rate * x[time]), axis=0) / np.sqrt(WAVES / 2)
+
+            return jnp.atleast_1d(residual(frame.applied(Model(network, units)), point))
+
+        over = jax.vmap(jax.vmap(jax.vmap(at, (None, None, None, 0)), (None, 0, 0, None)), (0, None, None, None))
+        values = np.asarray(
+            jax.jit(over)(jnp.asarray([0.0, *RATES]), waves, phases, points)
+        )  # (rates, functions, N, d)
+        still = np.sqrt(np.mean(values[0] ** 2, axis=(0, 1)))
+        added = np.sqrt(np.mean((values[1:] - values[0]) ** 2, axis=(1, 2)))  # (rates, outputs)
+        for rest, grows in zip(still, added.T, strict=True):
+            if rest > 0 and grows[-1] > 1e-9 * rest and np.isfinite(grows).all():
+                levels = np.log(np.maximum(grows, np.finfo(float).tiny))
+                largest = max(largest, float(np.interp(np.log(rest), levels, RATES)))
+    return largest
+
+
+def _key(name: str) -> PRNGKeyArray:
+    return jax.random.fold_in(jax.random.key(SEED + 2), sum(name.encode()))
