@@ -68,10 +68,15 @@ def estimate(run: Run, state: RunState) -> Estimate | None:
     if not np.isfinite(error).all():
         return Estimate(float("inf"), dict.fromkeys(run.problem.fields, float("inf")), tuple(place[0].tolist()))
     outputs = {name: list(run.problem.setting().outputs(name)) for name in run.problem.fields}
+    reference = run.problem.reference
+    chosen, centred = getattr(reference, "fields", None) or tuple(outputs), getattr(reference, "centred", ())
+    for name in centred:  # determined up to a constant, as far as anyone compares it
+        value[:, outputs[name]] -= value[:, outputs[name]].mean(axis=0)
     fields = {name: _relative(error[:, columns], value[:, columns]) for name, columns in outputs.items()}
+    together = [column for name in chosen for column in outputs[name]]
     scaled = error / np.maximum(np.abs(value).max(axis=0), np.finfo(float).tiny)
-    worst = place[int(scaled.max(axis=1).argmax())]
-    return Estimate(_relative(error, value), fields, tuple(worst.tolist()))
+    worst = place[int(scaled[:, together].max(axis=1).argmax())]
+    return Estimate(_relative(error[:, together], value[:, together]), fields, tuple(worst.tolist()))
 
 
 def _change(run: Run, state: RunState, draws: int, first: int) -> tuple[Float[np.ndarray, "N d"], Any, Any]:
@@ -79,6 +84,7 @@ def _change(run: Run, state: RunState, draws: int, first: int) -> tuple[Float[np
     sampled = Sampling().points(jax.random.key(FRESH), run.problem.domain, POINTS)
     points = run.formulation.placed(sampled, run.window(state))
     fields = np.asarray(predict(run.solution(state, state.model), points))
+    setting = run.problem.setting()
     optimizer, start = run.optimizer(state.position), run.optimizer(state.position).init(state.model)
     changes = []
     for damping in DAMPINGS:
@@ -90,7 +96,12 @@ def _change(run: Run, state: RunState, draws: int, first: int) -> tuple[Float[np
             drawn = run.draw(fresh)
             _, after, _ = optimizer.step(state.model, memory, drawn.terms, drawn.batch)
             moved = eqx.apply_updates(state.model, after.velocity)
-            found.append(np.abs(np.asarray(predict(run.solution(state, moved), points)) - fields))
+            change = np.asarray(predict(run.solution(state, moved), points)) - fields
+            free = [
+                column for name in getattr(run.problem.reference, "centred", ()) for column in setting.outputs(name)
+            ]
+            change[:, free] -= change[:, free].mean(axis=0)
+            found.append(np.abs(change))
         changes.append(np.median(found, axis=0))
     tiny = np.finfo(fields.dtype).tiny
     return np.asarray(points), fields, np.exp(np.mean([np.log(np.maximum(one, tiny)) for one in changes], axis=0))
