@@ -84,7 +84,7 @@ def _change(run: Run, state: RunState, draws: int, first: int) -> tuple[Float[np
     sampled = Sampling().points(jax.random.key(FRESH), run.problem.domain, POINTS)
     points = run.formulation.placed(sampled, run.window(state))
     fields = np.asarray(predict(run.solution(state, state.model), points))
-    setting = run.problem.setting()
+    centred = list(run.problem.setting().outputs(getattr(run.problem.reference, "centred", ())))
     optimizer, start = run.optimizer(state.position), run.optimizer(state.position).init(state.model)
     changes = []
     for damping in DAMPINGS:
