@@ -97,10 +97,7 @@ def _change(run: Run, state: RunState, draws: int, first: int) -> tuple[Float[np
             _, after, _ = optimizer.step(state.model, memory, drawn.terms, drawn.batch)
             moved = eqx.apply_updates(state.model, after.velocity)
             change = np.asarray(predict(run.solution(state, moved), points)) - fields
-            free = [
-                column for name in getattr(run.problem.reference, "centred", ()) for column in setting.outputs(name)
-            ]
-            change[:, free] -= change[:, free].mean(axis=0)
+            change[:, centred] -= change[:, centred].mean(axis=0)
             found.append(np.abs(change))
         changes.append(np.median(found, axis=0))
     tiny = np.finfo(fields.dtype).tiny
