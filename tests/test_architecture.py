@@ -79,3 +79,46 @@ def test_importing_changes_no_global_flag():
     code = "import jax; before = dict(jax.config.values); import dngd; assert dict(jax.config.values) == before"
     result = subprocess.run([sys.executable, "-W", "error", "-c", code], timeout=120)
     assert result.returncode == 0
+
+
+def test_the_core_stands_alone():
+    """Importing it loads JAX, Equinox and NumPy, and nothing of ours that stands above it."""
+    import subprocess
+    import sys
+
+    modules = ", ".join(f"dngd.{name}" for name in CORE)
+    code = (
+        f"import sys, {modules}, dngd.optimize.optimizer\n"
+        "print(*sorted({m.split('.')[1] for m in sys.modules if m.startswith('dngd.')}))\n"
+        "heavy = ('optax', 'scipy', 'yaml', 'rich', 'matplotlib', 'tyro', 'jsonschema')\n"
+        "print(*(m for m in heavy if m in sys.modules))"
+    )
+    ours, others = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    ).stdout.split("\n")[:2]
+    assert set(ours.split()) == set(CORE)
+    assert others == ""
+
+
+def test_nothing_heavy_is_imported_before_it_is_needed():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, dngd; dngd.solve; print(*(m for m in ('optax', 'rich', 'matplotlib', 'tyro') if m in sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert found.stdout.strip() == ""
+
+
+def test_public_names_are_few_and_all_there():
+    assert len(dngd.__all__) <= 36
+    for name in dngd.__all__:
+        assert getattr(dngd, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = dngd.nothing
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_no_file_is_long(path):
+    assert len(path.read_text().splitlines()) <= 300

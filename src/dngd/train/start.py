@@ -1,5 +1,6 @@
 """What a run starts from: its keys, all from one seed, and its network."""
 
+import equinox as eqx
 import jax
 from jaxtyping import PRNGKeyArray
 
@@ -17,5 +18,7 @@ def key_for(purpose: int, seed: int) -> PRNGKeyArray:
 
 
 def first_model(formulation: Formulation, seed: int) -> Model:
-    """Make the network before the first step."""
-    return as_arrays(formulation.init(key_for(NETWORK, seed)))
+    """Make the network before the first step, in one program: its many small operations would take seconds to compile
+    one by one."""
+    key = key_for(NETWORK, seed)
+    return as_arrays(eqx.filter_jit(lambda: formulation.init(key))())
