@@ -1,27 +1,30 @@
-"""Steps compiled the quicker of XLA's two ways for CPUs.
+"""Programs compiled in less time than XLA takes by default on CPUs, and as fast when they run.
 
-XLA compiles every fused loop by a pipeline of its own (MLIR), which takes a good part of the time that a step takes to
-compile. Its older way is still there, and what it makes is about as fast or faster (docs/notebook/benchmarks.md).
-It is an option of the step's program alone: nothing global changes.
+XLA compiles every fused loop by a pipeline of its own (MLIR), which takes a good part of the time; its older way is
+still there, and what it makes is about as fast or faster. LLVM's first level of optimisation takes three quarters of
+the time that its default takes, for steps that are as fast (docs/notebook/benchmarks.md). Programs that run once need
+none. These are options of single programs: nothing global changes.
 """
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-EMITTERS = "xla_cpu_use_fusion_emitters"
-OPTIONS = {EMITTERS: False}
+EMITTERS, LEVEL = "xla_cpu_use_fusion_emitters", "xla_backend_optimization_level"
+OPTIONS: Mapping[str, Any] = {EMITTERS: False, LEVEL: 1}
+ONCE: Mapping[str, Any] = {EMITTERS: False, LEVEL: 0}
+"""For programs that run once or twice."""
 
 
-def compiled(function: Callable) -> Callable:
-    """Like `eqx.filter_jit`, but by the quicker way. Within a program of the user's it is a part of that program."""
+def compiled(function: Callable, options: Mapping[str, Any] | None = None) -> Callable:
+    """Like `eqx.filter_jit`, but compiled in less time. Within a program of the user's it is a part of that program."""
     usual = eqx.filter_jit(function)
-    quicker = eqx.filter_jit(function, compiler_options=OPTIONS)
+    quicker = eqx.filter_jit(function, compiler_options=dict(OPTIONS if options is None else options))
 
     @functools.wraps(function)
     def call(*arguments):
@@ -32,11 +35,11 @@ def compiled(function: Callable) -> Callable:
 
 @functools.cache
 def _is_understood() -> bool:
-    """Whether this XLA has the option, and the user has not decided against it."""
-    if f"{EMITTERS}=true" in os.environ.get("XLA_FLAGS", ""):
+    """Whether this XLA has the options, for this device, and the user has not decided against them."""
+    if f"{EMITTERS}=true" in os.environ.get("XLA_FLAGS", "") or jax.default_backend() != "cpu":
         return False
     try:
-        jax.jit(lambda x: x, compiler_options=OPTIONS).lower(0.0).compile()
+        jax.jit(lambda x: x, compiler_options=dict(OPTIONS)).lower(0.0).compile()
     except jax.errors.JaxRuntimeError:
         return False
     return True

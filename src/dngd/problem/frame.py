@@ -11,6 +11,7 @@ functions of these sizes. Only ratios of quantities with the same unit are left:
 problem.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 
 import equinox as eqx
@@ -19,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
+from dngd.optimize.compiled import ONCE, compiled
 from dngd.problem.condition import Condition, Equation, Residual, Setting
 from dngd.problem.model import Model
 
@@ -163,7 +165,7 @@ def _measure(
         for name, condition in conditions.items()
     }
 
-    @jax.jit
+    @functools.partial(compiled, options=ONCE)
     def measured(frame: Frame) -> dict[str, Array]:
         def of_one(wave, phase):
             def network(x):

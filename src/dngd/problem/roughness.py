@@ -6,6 +6,7 @@ the rate at which functions that are as rough as the data in space have to chang
 the rest of the equation. (Transport with speed 50 over one unit of time has κ_t = 25.)
 """
 
+import functools
 from collections.abc import Mapping
 
 import jax
@@ -13,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from dngd.optimize.compiled import ONCE, compiled
 from dngd.problem.boundary import Initial, Robin
 from dngd.problem.condition import Condition, Equation, Setting
 from dngd.problem.frame import FUNCTIONS, SEED, WAVES, Frame
@@ -64,7 +66,7 @@ def source_roughness(setting: Setting, equations: Mapping[str, Equation], frame:
 def _slopes(function, points: Float[Array, "N d"], frame: Frame) -> Float[np.ndarray, " d"]:
     """The largest `κ` of the outputs of a function."""
 
-    @jax.jit
+    @functools.partial(compiled, options=ONCE)
     def both(points):
         return jax.vmap(function)(points), jax.vmap(jax.jacfwd(function))(points)
 
@@ -95,7 +97,7 @@ def _rate(setting: Setting, equations: Mapping[str, Equation], frame: Frame, rou
 
         over = jax.vmap(jax.vmap(jax.vmap(at, (None, None, None, 0)), (None, 0, 0, None)), (0, None, None, None))
         values = np.asarray(
-            jax.jit(over)(jnp.asarray([0.0, *RATES]), waves, phases, points)
+            compiled(over, ONCE)(jnp.asarray([0.0, *RATES]), waves, phases, points)
         )  # (rates, functions, N, d)
         still = np.sqrt(np.mean(values[0] ** 2, axis=(0, 1)))
         added = np.sqrt(np.mean((values[1:] - values[0]) ** 2, axis=(1, 2)))  # (rates, outputs)

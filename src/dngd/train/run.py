@@ -6,13 +6,13 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from dngd.config import Config
 from dngd.jacobian.residuals import Residuals
+from dngd.optimize.compiled import ONCE, compiled
 from dngd.optimize.info import Info
 from dngd.problem.formulation import Formulation, Window
 from dngd.problem.model import Model
@@ -127,7 +127,7 @@ class Run:
     def validation_points(self, state: RunState) -> dict[str, Any]:
         """Points of the present window of time that no step uses."""
         key, window = key_for(CHOICE, self.config.seed), self.window(state)
-        points = self._once("validation", lambda: jax.jit(self.problem.sample)(key))
+        points = self._once("validation", lambda: compiled(self.problem.sample, ONCE)(key))
         return {name: self.formulation.placed(one, window) for name, one in points.items()}
 
     def check(self, state: RunState) -> None:
@@ -182,7 +182,7 @@ class Run:
         return self._made[key]
 
 
-@eqx.filter_jit
+@compiled
 def _losses(terms, model, batch):
     residuals = Residuals.trace(terms, model, batch)
     return residuals.term_losses(residuals(model))

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from dngd.optimize.compiled import compiled
 from dngd.problem.formulation import Formulation, Window
 from dngd.term import Term
 
@@ -39,8 +40,8 @@ class Sampler:
             drawn = {name: problem.draw(name, key, step, count) for name, count in counts.items()}
             return {name: formulation.placed(points, window) for name, points in drawn.items()}
 
-        self._draw = eqx.filter_jit(lambda key, step, window: draw(plain, key, step, window))
-        self._candidates = eqx.filter_jit(lambda key, step, window: draw(self._adaptive, key, step, window))
+        self._draw = compiled(lambda key, step, window: draw(plain, key, step, window))
+        self._candidates = compiled(lambda key, step, window: draw(self._adaptive, key, step, window))
 
     def start(self) -> Chosen:
         """Adaptive points before the first draw: the right shapes, and no values."""
@@ -82,7 +83,7 @@ class Sampler:
         return {"points": points, "weights": weights, "step": step}
 
 
-@eqx.filter_jit
+@compiled
 def residual_sizes(term: Term, model: PyTree, points: PyTree) -> Float[Array, " M"]:
     """`‖r‖` at every point, in parts: there are ten candidates for every point of a step."""
 

@@ -1,9 +1,9 @@
 """What a run starts from: its keys, all from one seed, and its network."""
 
-import equinox as eqx
 import jax
 from jaxtyping import PRNGKeyArray
 
+from dngd.optimize.compiled import ONCE, compiled
 from dngd.problem.formulation import Formulation
 from dngd.problem.model import Model
 from dngd.space import as_arrays
@@ -21,4 +21,4 @@ def first_model(formulation: Formulation, seed: int) -> Model:
     """Make the network before the first step, in one program: its many small operations would take seconds to compile
     one by one."""
     key = key_for(NETWORK, seed)
-    return as_arrays(eqx.filter_jit(lambda: formulation.init(key))())
+    return as_arrays(compiled(lambda: formulation.init(key), ONCE)())
