@@ -20,6 +20,7 @@ from reproduce import complexity as complexities
 from reproduce import landmarks as landmark
 from reproduce import sweep as sweeps
 from reproduce import table as tables
+from reproduce.gallery import run as galleries
 
 DESCRIPTION = """Repeat a study of the paper. Each study can be interrupted: the same command continues it.
 
@@ -27,6 +28,7 @@ DESCRIPTION = """Repeat a study of the paper. Each study can be interrupted: the
   python -m reproduce sweep          primal against dual over residuals and parameters (about an hour and a half)
   python -m reproduce landmarks      spectrum of the kernel, iterations of conjugate gradients
   python -m reproduce complexity     growth of a step's time and memory
+  python -m reproduce gallery        problems as a stranger states them, with default settings
 
 Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted."""
 
@@ -117,11 +119,32 @@ def complexity(
     return _show(complexities.run_complexity(study, out, _say(quiet), seconds, memory))
 
 
+def gallery(
+    problems: str | None = None,
+    seconds: float = 300.0,
+    seed: int = 0,
+    out: Path | None = None,
+    quiet: bool = False,
+) -> int:
+    """Errors and estimates of problems as a stranger states them, with default settings.
+
+    Args:
+        problems: problem names, separated by commas (default: all)
+        seconds: training budget of each run
+        seed: seed of all runs
+        out: directory of the results (default: runs/reproduce-gallery-SECONDSs)
+        quiet: print the results only
+    """
+    out = Path("runs") / f"reproduce-gallery-{seconds:g}s" if out is None else out
+    return _show(galleries.run_gallery(_names(problems) or tuple(galleries.PROBLEMS), seconds, seed, out, _say(quiet)))
+
+
 STUDIES: dict[str, Callable[..., int]] = {
     "table": table,
     "sweep": sweep,
     "landmarks": landmarks,
     "complexity": complexity,
+    "gallery": gallery,
 }
 
 

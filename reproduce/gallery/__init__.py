@@ -1,0 +1,1 @@
+"""The gallery: problems as a stranger states them, and how well the defaults solve them."""
