@@ -28,7 +28,6 @@ lint: install
 
 bench: install
 	$(BIN)/python benchmarks/gram.py
-	$(BIN)/python benchmarks/cholesky.py
 	$(BIN)/python benchmarks/large_network.py
 	$(BIN)/python benchmarks/derivative.py
 	$(BIN)/python benchmarks/pcg.py

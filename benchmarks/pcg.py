@@ -1,7 +1,7 @@
 """Conjugate gradients with a Nyström preconditioner: an iteration, the cross-over with the dense solver, the paper's
 full cavity batch, landmarks, and what one step can leave to the next.
 
-    python benchmarks/pcg.py [iteration] [crossover] [cavity] [landmarks] [memory] [--quick]
+    python benchmarks/pcg.py [iteration] [crossover] [cavity] [landmarks] [--quick]
 
 Without names, all of them (about half an hour on two cores). Networks are trained for some tens of dense steps on a
 small batch first, so that kernels are those of a run: cavity at Re = 100 and Allen-Cahn, as in the paper. All solves
@@ -192,7 +192,7 @@ def crossover(quick):
                     "setup": setup,
                     "solve": solving,
                     "iterations": int(solution.iterations),
-                    "residual": float(solution.missing),
+                    "residual": float(solution.relative_residual),
                     "pcg": setup + solving,
                     "planned_dense_flops": planned["dense"],
                     "planned_pcg_flops": planned["pcg"],
@@ -294,7 +294,7 @@ def landmarks(quick):
                     solver = dngd.solver.PCG(rank=rank, landmarks=kind, sufficient=0.0)
                     solution = solve(factor(solver, J, jnp.asarray(DAMPING)), r)
                     cell[kind] = int(solution.iterations)
-                    cell[kind + "_residual"] = float(solution.missing)
+                    cell[kind + "_residual"] = float(solution.relative_residual)
                 rows.append({"problem": problem.name, "step": step, "rows": J.shape[0], "rank": rank, **cell})
                 texts = [
                     f"{cell[kind]:4d}" + (f" ({cell[kind + '_residual']:.0e})" if cell[kind] >= 500 else " " * 8)
@@ -305,58 +305,7 @@ def landmarks(quick):
     return rows
 
 
-@eqx.filter_jit
-def solve_after(solver, jacobian, b, memory):
-    return solver.factor(jacobian, jnp.asarray(DAMPING), KEY, memory).solve(b)
-
-
-def memory(quick):
-    """Fixed batch: a preconditioner of some steps ago, and a start from the solution of then."""
-    rows = []
-    print("iterations on a fixed batch; those of an old preconditioner count at most 500, then a new one is made")
-    print(" problem     step  age | old preconditioner   new   new, from the old solution   set-up in products")
-    for problem in (Cavity(), AllenCahn()):
-        ages, bases = (0, 1, 2, 5), (2,) if quick else (0, 10, 40)
-        stages = sorted({base + age for base in bases for age in ages})
-        size = 200 if quick else 850
-        snapshots = trained(problem, stages[-1], rows=size, fixed=True, every=stages)
-        batch = problem.batch(size // problem.rows_per_unit, jax.random.key(0))
-        for base in bases:
-            carried = None
-            for age in ages:
-                r, J = linearization(problem.terms, snapshots[base + age], batch, "factored", TILE_BYTES)
-                rank = J.shape[0] // 4
-                fresh = dngd.solver.PCG(rank=rank, sufficient=0.0)
-                made, setup = once(factor, fresh, J, jnp.asarray(DAMPING))
-                product = seconds(eqx.filter_jit(lambda J, u: J.matvec(J.rmatvec(u))), J, r, repeats=3)
-                new = int(solve(made, r).iterations)
-                keeps = dngd.solver.PCG(rank=rank, sufficient=0.0, reuse=500)
-                starts = dngd.solver.PCG(rank=rank, sufficient=0.0, warm_start=True)
-                old, warm = (
-                    solve_after(x, J, r, m) for x, m in zip((keeps, starts), carried or (None, None), strict=True)
-                )
-                carried = carried or (old.memory, warm.memory)
-                row = {
-                    "problem": problem.name,
-                    "step": base,
-                    "age": age,
-                    "rows": J.shape[0],
-                    "new": new,
-                    "old": int(old.iterations),
-                    "warm": int(warm.iterations),
-                    "setup_in_products": setup / product,
-                }
-                rows.append(row)
-                print(
-                    f" {problem.name:10s} {base:5d} {age:4d} | {row['old']:18d} {row['new']:5d} {row['warm']:28d}"
-                    f" {row['setup_in_products']:20.0f}",
-                    flush=True,
-                )
-    print()
-    return rows
-
-
-PARTS = {part.__name__: part for part in (iteration, crossover, cavity, landmarks, memory)}
+PARTS = {part.__name__: part for part in (iteration, crossover, cavity, landmarks)}
 
 
 def main():

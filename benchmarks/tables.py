@@ -96,18 +96,6 @@ TABLES = {
         },
         "gram",
     ),
-    "cholesky": Table(
-        "python benchmarks/cholesky.py",
-        {
-            "m": plain("m"),
-            "type": plain("dtype"),
-            "ours": number("quiet", "ours", unit=" Gflop/s"),
-            "LAPACK": number("quiet", "lapack", unit=" Gflop/s"),
-            "ours, one core busy": number("busy", "ours", unit=" Gflop/s"),
-            "LAPACK, one core busy": number("busy", "lapack", unit=" Gflop/s"),
-        },
-        "cholesky",
-    ),
     "derivative": Table(
         "python benchmarks/derivative.py",
         {

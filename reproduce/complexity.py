@@ -21,7 +21,7 @@ import numpy as np
 
 from dngd.report.growth import Growth, growth_figure, rounded
 from dngd.report.markdown import markdown_table
-from dngd.solver.plan import Cost, default_memory, pcg_cost, plan_jacobian
+from dngd.solver.plan import Cost, default_memory, plan_jacobian
 from dngd.train.directory import atomic_write
 from dngd.train.history import plain
 from reproduce.cells import Measure, Row, check_limits, claim, machine_line, run_cells
@@ -183,7 +183,8 @@ def predicted(cell: Cell) -> Cost:
     """The planner's count."""
     jacobian = cell_jacobian(cell)
     if cell.solver == "pcg":
-        return pcg_cost(jacobian, cell.rank or RANK, cell.iterations or ITERATIONS)
+        planned = plan_jacobian(jacobian, None, cell.rank or RANK, cell.iterations or ITERATIONS)
+        return next(cost for cost in planned.costs if cost.solver == "pcg")
     return next(cost for cost in plan_jacobian(jacobian, default_memory()).costs if cost.solver == cell.solver)
 
 

@@ -93,15 +93,13 @@ def _train(problem: Problem, study: LandmarkStudy, out: Path, quiet: bool, seed:
         problem,
         method=study.method,
         points=study.points,
-        damping="loss",
-        damping_level=CAP,
-        line_search="backtracking",
+        optimizer={"damping": "loss", "damping_level": CAP, "line_search": "backtracking"},
         steps=max(study.at) + 1,
         seed=seed,
         precision=PRECISION,
         out=out / "training",
         quiet=quiet,
-        callbacks=[store],
+        observers=[store],
     )
     if solution.summary["outcome"] == "interrupted":
         raise KeyboardInterrupt

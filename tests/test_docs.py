@@ -13,7 +13,6 @@ import tyro
 import dngd
 from dngd.cli.main import COMMANDS
 from dngd.cli.pairs import split_pairs
-from dngd.cli.settings import read_settings
 from reproduce.__main__ import STUDIES
 from results import tables
 
@@ -210,7 +209,7 @@ def test_commands_exist(page, tmp_path, monkeypatch):
         if program == "dngd":
             assert arguments[0] in PARSER, f"{page}: {command}"
             if len(arguments) > 1 and "--help" not in arguments:  # a bare `dngd solve` is only a name
-                parsed = tyro.extras.subcommand_cli_from_dict(PARSER, args=split_pairs(read_settings(arguments)))
+                parsed = tyro.extras.subcommand_cli_from_dict(PARSER, args=split_pairs(arguments))
                 assert parsed == 0, f"{page}: {command}"
         elif program == "make":
             assert set(arguments) <= targets, f"{page}: {command}"

@@ -308,8 +308,8 @@ def test_a_share_of_a_step_follows_the_same_path_and_teaches_nothing(momentum):
 def test_rules_learn_from_a_rejected_step_whatever_its_share():
     terms = only(lambda p: jnp.arctan(p["x"]))
     optimizer = dngd.DualNaturalGradient(geodesic=False, line_search=GridSearch(1))
-    params = {"x": jnp.asarray(3.0)}  # half of the step ends at -3.2
-    _, state, info = optimizer.step(params, optimizer.init(params), terms, ONE_POINT, share=0.5)
+    params = {"x": jnp.asarray(3.0)}  # nine tenths of the step end at -7.2
+    _, state, info = optimizer.step(params, optimizer.init(params), terms, ONE_POINT, share=0.9)
     assert Outcome(int(info.outcome)) is Outcome.LINE_SEARCH_REJECTED
     assert float(state.damping[0]) == 2e-3
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dngd.catalogue import CATALOGUE
-from dngd.train.method import METHODS
+from dngd.config.method import METHODS
 from reproduce.published import DUAL_SECONDS, ERRORS, NAMES, PARAMETERS, PRIMAL_SECONDS, ROWS, SECONDS
 from reproduce.step_cost import cell_jacobian
 from reproduce.sweep import published_ratios, sweep_cell

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from dngd.config import Config
 from dngd.report import validate_run
 from dngd.train import comparison
-from dngd.train.config import Config
 from dngd.train.locate import find_problem
 from reproduce.published import ERRORS
 from reproduce.table import SIZES, TableStudy, about, default_methods, run_table
@@ -120,7 +120,7 @@ def test_the_default_takes_less_than_an_hour_and_has_every_problem_and_what_the_
         ({"seeds": 0}, "seeds=0 leaves nothing to run; give at least 1"),
         ({"problems": ()}, "leaves nothing to run; name some of heat"),
         ({"methods": ()}, "name some, such as auto,adam"),
-        ({"seconds": -1.0}, "seconds=-1.0 must be a positive number"),
+        ({"seconds": -1.0}, "seconds=-1.0 must be greater than 0"),
         ({"methods": ("dnse",)}, "did you mean 'dense'"),
         ({"methods": ("auto@papr",)}, "did you mean 'paper'"),
         ({"problems": ("haet",)}, "did you mean 'heat'"),

@@ -63,7 +63,9 @@ class Kept(Observer):
         """Write how the run stands, or ended: by status, outcome and message."""
         size = run.size(Position() if state is None else state.position)
         coefficients = {} if state is None else run.solution(state, state.best).coefficients
-        self.summary = run_summary(run.problem.name, run.config, state, coefficients, self.estimate, size, *ending)
+        self.summary = run_summary(
+            run.problem.name, run.config, state, size, *ending, coefficients=coefficients, estimate=self.estimate
+        )
         if self._directory is not None:
             self._directory.write_summary(self.summary)
 

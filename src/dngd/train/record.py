@@ -30,12 +30,13 @@ def run_summary(
     problem: str,
     config: Config,
     state: RunState | None,
-    coefficients: Mapping[str, Any],
-    estimate: Estimate | None,
     size: dict[str, Any],
     status: str = "running",
     outcome: str = "running",
     message: str = "",
+    *,
+    coefficients: Mapping[str, Any] | None = None,
+    estimate: Estimate | None = None,
 ) -> dict[str, Any]:
     """The run so far, as `report/schema/summary.json` has it.
 
@@ -64,7 +65,7 @@ def run_summary(
         **size,
         "precision": config.precision,
         "points": dict(config.points),
-        "coefficients": {name: np.asarray(value).tolist() for name, value in coefficients.items()},
+        "coefficients": {name: np.asarray(value).tolist() for name, value in (coefficients or {}).items()},
         "started": _date(position.started) if position.started else "",
         "updated": _date(datetime.datetime.now().timestamp()),
         "environment": environment(),

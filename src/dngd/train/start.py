@@ -21,4 +21,7 @@ def first_model(formulation: Formulation, seed: int) -> Model:
     """Make the network before the first step, in one program: its many small operations would take seconds to compile
     one by one."""
     key = key_for(NETWORK, seed)
-    return as_arrays(compiled(lambda: formulation.init(key), ONCE)())
+    try:
+        return as_arrays(compiled(lambda: formulation.init(key), ONCE)())
+    except jax.errors.JAXTypeError:  # a network of the user's that computes with NumPy while it is made
+        return as_arrays(formulation.init(key))

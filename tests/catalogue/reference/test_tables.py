@@ -9,7 +9,7 @@ from tools import generate_references
 
 
 def test_importing_dngd_does_not_import_scipy():
-    code = "import sys, dngd; assert 'dngd.catalogue.reference.cavity' in sys.modules; print('scipy' in sys.modules)"
+    code = "import sys, dngd.catalogue.reference.cavity; print('scipy' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ended.stdout == "False\n", ended.stderr
 
