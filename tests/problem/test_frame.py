@@ -6,33 +6,10 @@ import numpy as np
 import pytest
 
 import dngd
-from dngd.catalogue.kovasznay import exact
 from dngd.problem.formulation import Formulation
 from dngd.problem.frame import find_frame, row_sizes
 from dngd.problem.model import Model
-
-
-def kovasznay(length, speed, density):
-    """Kovásznay flow in other units of length, time and mass."""
-    viscosity = density * speed * length / 40
-
-    def solution(x, y):
-        u, v, p = exact(x / length, y / length, 1 / 40)
-        return speed * u, speed * v, density * speed**2 * p
-
-    def navier_stokes(u, v, p):
-        return (
-            density * (u * u.x + v * u.y) + p.x - viscosity * u.laplacian,
-            density * (u * v.x + v * v.y) + p.y - viscosity * v.laplacian,
-            u.x + v.y,
-        )
-
-    return dngd.Problem(
-        domain=dngd.Box(x=(-0.5 * length, length), y=(-0.5 * length, 1.5 * length)),
-        fields=("u", "v", "p"),
-        conditions={"flow": dngd.Equation(navier_stokes), "walls": dngd.Dirichlet(solution, fields=("u", "v"))},
-    )
-
+from reproduce.gallery.steady import kovasznay
 
 MILLIMETRES = (40.0, 250.0, 1e-5)  # mm, mm/s, hPa s²/mm²
 
@@ -43,7 +20,9 @@ def test_sizes_scale_with_the_units():
     np.testing.assert_allclose(other.frame.half, length * one.frame.half)
     np.testing.assert_allclose(other.frame.size, jnp.asarray([speed, speed, density * speed**2]) * one.frame.size)
     force = density * speed**2 / length
-    np.testing.assert_allclose(other.rows["flow"], jnp.asarray([force, force, speed / length]) * one.rows["flow"])
+    np.testing.assert_allclose(
+        other.rows["equation"], jnp.asarray([force, force, speed / length]) * one.rows["equation"]
+    )
 
 
 def test_residuals_of_a_network_are_the_same_in_all_units():
