@@ -108,10 +108,10 @@ class Run:
     def draw(self, state: RunState) -> Draw:
         """Terms and points of the next step."""
         position, own = state.position, self.terms(state, self.schedule.constants(state.position))
-        weights, terms = self._made.get(("weighted", id(own)), (None, ()))
-        if weights is not state.weights:  # they seldom change, and a term checks its weight
+        of, weights, terms = self._made.get("weighted", (None, None, ()))
+        if of is not own or weights is not state.weights:  # they seldom change, and a term checks its weight
             terms = [Term(term.name, term.residual, state.weights[term.name]) for term in own]
-            self._made["weighted", id(own)] = state.weights, terms
+            self._made["weighted"] = own, state.weights, terms
         step = self.schedule.step_of_the_points(position)
         return Draw(*self.sampler(position).batch(step, state.model, terms, state.points, self.window(state)))
 

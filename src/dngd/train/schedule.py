@@ -34,6 +34,10 @@ LOOK_BACK, LOOK_AT = 20, 5
 FIRST_STEPS, LATER_STEPS = 100, 40
 """Number of steps before the whole time, and a part of it, may be judged."""
 
+LATEST = 0.5
+"""Share of a window's budget after which it is no longer cut: what is left would not pay for beginning anew, and steps
+that become shorter towards the end lower the loss by less."""
+
 ENDINGS = {Outcome.ZERO_GRADIENT: "converged", Outcome.LINE_SEARCH_REJECTED: "stalled"}
 """How a run ends that no longer moves, by the outcome of its last step; others have diverged."""
 
@@ -154,7 +158,7 @@ class Schedule:
         """Whether a window of time makes too little progress to be worth its budget."""
         window = position.window
         steps, _ = position.since(window.since)
-        if not self.marches or window.length <= SHORTEST:
+        if not self.marches or window.length <= SHORTEST or self.spent_in_window(position) > LATEST:
             return False
         if steps < (FIRST_STEPS if window.length == 1 else LATER_STEPS):
             return False
