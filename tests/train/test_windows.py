@@ -77,7 +77,10 @@ def test_later_windows_start_where_the_one_before_ended():
         state = type(state)(**(vars(state) | {"model": later, "finished": (first,)}))
         assert position.finished == [(0.0, 0.5)]
         terms = {term.name: term for term in run.terms(state)}
-        batch = run.draw(state).batch
+        earlier = run.draw(run.start()).terms[0].residual.frame
+        drawn = run.draw(state)
+        assert float(drawn.terms[0].residual.frame.centre[0]) == 6.0 != float(earlier.centre[0])
+        batch = drawn.batch
         assert float(batch["start"][0, 0]) == 4.0
         assert float(batch["equation"].min()) >= 4.0
         solution = run.solution(state, later)

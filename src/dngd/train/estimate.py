@@ -5,8 +5,8 @@ solution it is the error itself. Far from it the linear model promises changes a
 run betrays itself. Small λ also fits the noise of a batch, so the estimate is the geometric mean over two λ and the
 median of several draws. It costs a few steps of the program that has trained the run; nothing is compiled for it.
 
-docs/notebook/unseen.md has estimates beside true errors. It is calibrated where residuals are in units of their own (`dngd.problem.frame`), and a verdict is given
-there alone.
+docs/notebook/unseen.md has estimates beside true errors. The estimate is calibrated where residuals are in units of
+their own (`dngd.problem.frame`), and a verdict is given there alone.
 """
 
 import dataclasses
