@@ -125,6 +125,21 @@ def test_conditions_draw_different_points():
     assert not jnp.allclose(batch["a"], batch["b"])
 
 
+def test_continuation_takes_a_constant_to_its_value_in_equal_ratios():
+    def values(continuation):
+        stages = base(constants={"nu": 1e-4, "re": 800.0}, continuation=continuation).stages
+        return [dict(stage.constants) for stage in stages], sum(stage.share for stage in stages)
+
+    found, share = values("nu")
+    np.testing.assert_allclose([one["nu"] for one in found], [1e-2, 10**-2.5, 1e-3, 10**-3.5])
+    assert share == pytest.approx(0.3)
+    np.testing.assert_allclose([one["re"] for one in values({"re": 100.0})[0]], [100, 283], rtol=1e-2)
+    assert values({"re": 800.0}) == ([], 0)
+    for wrong, said in (("mu", "unknown constant 'mu'"), ({"nu": 0.0}, "same sign"), ({"nu": -1.0}, "same sign")):
+        with pytest.raises(ValueError, match=said):
+            values(wrong)
+
+
 def test_stages_change_constants_without_compiling_anew():
     problem = Problem(
         domain=BOX,

@@ -74,8 +74,8 @@ def test_later_windows_start_where_the_one_before_ended():
         position = state.position.half_window(0.0).next_window(0.5)
         later = eqx.tree_at(lambda model: model.network.weights[0], first, -0.3 * first.network.weights[0])
         state = run.start(position)
-        state = type(state)(**(vars(state) | {"model": later, "finished": (first,)}))
-        assert position.finished == [(0.0, 0.5)]
+        state = type(state)(**(vars(state) | {"model": later, "windows": (first,)}))
+        assert position.solved == [(0.0, 0.5)]
         terms = {term.name: term for term in run.terms(state)}
         earlier = run.draw(run.start()).terms[0].residual.frame
         drawn = run.draw(state)

@@ -21,7 +21,7 @@ from dngd.problem.domain import Domain
 from dngd.problem.model import Model
 from dngd.problem.preset import check_preset
 from dngd.problem.sampling import Adaptive, Sampling
-from dngd.problem.stage import Stage
+from dngd.problem.stage import Stage, continued
 from dngd.term import Term
 
 DEFAULT_HIDDEN = (50, 50, 50, 50)
@@ -45,7 +45,9 @@ class Problem:
     - `constants`: numbers that conditions may take by name, and that stages may change.
     - `coefficients`: unknown numbers of the equation with their first guesses, found along with the solution.
     - `reference`: the true solution if it is known: a function by name, or a `dngd.Reference`.
-    - `stages`: easier versions to train on first.
+    - `continuation`: a constant that is taken to its value in steps, from a hundred times as much
+      (`"viscosity"`), or from a value that is given (`{"reynolds": 100}`).
+    - `stages`: easier versions to train on first, for a continuation of your own.
     - `presets`: by name, mappings of settings of `dngd.Config` to start from: `{"default": {"seconds": 30.0}}`.
 
     **Example:**
@@ -69,6 +71,7 @@ class Problem:
     constants: Mapping[str, float] = dataclasses.field(default_factory=dict)
     coefficients: Mapping[str, float] = dataclasses.field(default_factory=dict)
     reference: Reference | Callable | None = None
+    continuation: str | Mapping[str, float] | None = None
     stages: tuple[Stage, ...] = ()
     presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     name: str = "problem"
@@ -89,6 +92,10 @@ class Problem:
             constant=self.constants,
             coefficient=self.coefficients,
         )
+        if self.continuation is not None:
+            if self.stages:
+                raise ValueError("continuation and stages are two ways to say the same; give one of them")
+            object.__setattr__(self, "stages", continued(self.constants, self.continuation))
         for stage in self.stages:
             for name in stage.constants:
                 if name not in self.constants:

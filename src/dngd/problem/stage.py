@@ -1,8 +1,10 @@
-"""Continuation: train on easier versions of a problem first."""
+"""Easier versions of a problem to train on first."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from dngd.check import unknown
 
 
 @dataclass(frozen=True)
@@ -33,3 +35,31 @@ class Stage:
         for name, value in self.constants.items():
             if not math.isfinite(value):
                 raise ValueError(f"Stage {self.name!r}: {name}={value!r} is not finite")
+
+
+EASIER = 100.0
+"""How many times larger a constant is at the start of a continuation, where nothing else is said."""
+
+RATIO, STEPS, SHARE = 10**0.5, 50, 0.3
+"""Largest ratio of two values that follow each other, steps at each, and what all of them may take of the budget."""
+
+
+def continued(constants: Mapping[str, float], continuation: str | Mapping[str, float]) -> tuple[Stage, ...]:
+    """Stages that take constants from their first values to those of the problem, in equal ratios."""
+    firsts = dict.fromkeys([continuation], None) if isinstance(continuation, str) else dict(continuation)
+    for name, first in firsts.items():
+        if name not in constants:
+            raise ValueError("continuation: " + unknown("constant", name, constants or ["none"]))
+        if constants[name] == 0 or (first is not None and not 0 < first / constants[name] < math.inf):
+            raise ValueError(
+                f"continuation: {name} cannot go from {EASIER if first is None else first!r} to {constants[name]!r} in "
+                "equal ratios; both must be finite, not zero, and of the same sign"
+            )
+    ratios = {name: EASIER if first is None else first / constants[name] for name, first in firsts.items()}
+    count = math.ceil(max((abs(math.log(ratio)) for ratio in ratios.values()), default=0.0) / math.log(RATIO) - 1e-9)
+    stages = []
+    for number in range(count):
+        values = {name: constants[name] * ratio ** (1 - number / count) for name, ratio in ratios.items()}
+        label = ", ".join(f"{name} = {value:.3g}" for name, value in values.items())
+        stages.append(Stage(label, values, steps=STEPS, share=SHARE / count))
+    return tuple(stages)

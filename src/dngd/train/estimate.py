@@ -23,6 +23,7 @@ from dngd.config.method import BASELINES
 from dngd.optimize.outcome import Outcome
 from dngd.problem.accuracy import predict
 from dngd.problem.sampling import Sampling
+from dngd.train.position import Window
 from dngd.train.run import Run
 from dngd.train.state import RunState
 
@@ -118,14 +119,14 @@ def _change(run: Run, state: RunState, draws: int, first: int) -> tuple[Float[np
 
 def _windows(run: Run, state: RunState) -> Iterator[RunState]:
     """The state as it was in each window of time, with the parameters that it ended with."""
-    models, position = [*state.finished, state.best], state.position
-    shares = [*position.finished, (position.window.start, position.window.length)]
-    for number, (model, (start, length)) in enumerate(zip(models, shares, strict=True)):
-        window = dataclasses.replace(position.window, start=start, length=length)
-        before = np.full_like(position.windows, np.nan)
-        before[:number] = position.windows[:number]
-        there = dataclasses.replace(position, window=window, windows=before)
-        yield dataclasses.replace(state, model=model, finished=tuple(models[:number]), position=there)
+    present, models = state.position.window, list(state.windows)
+    models[present.index : present.index + 1] = [state.best]
+    windows = state.position.windows.copy()
+    windows[present.index] = present.start, present.length
+    position = dataclasses.replace(state.position, windows=windows)
+    for index, (model, share) in enumerate(zip(models, position.solved, strict=True)):
+        there = dataclasses.replace(position, window=Window(*share, index, again=True))
+        yield dataclasses.replace(state, model=model, windows=tuple(models), position=there)
 
 
 def _relative(error: np.ndarray, value: np.ndarray) -> float:

@@ -34,17 +34,29 @@ def no_windows() -> Float[np.ndarray, "most 2"]:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Window:
-    """A part of the time that is solved on its own, with its part of the budget. All numbers are shares."""
+    """A part of the time that is solved on its own, with its part of the budget. Times and budgets are shares."""
 
     start: float = 0.0
     length: float = 1.0
+    index: int = 0  # number of windows before it
+    again: bool = False  # whether it was solved before, roughly
+    quick: int = 0  # number of windows in a row, right before it, that took few steps
     began: float = 0.0  # share of the budget that was spent when it began
     budget: float = 1.0
     since: Mark = Mark()
 
     @property
+    def end(self) -> float:
+        return self.start + self.length
+
+    @property
     def is_last(self) -> bool:
-        return self.start + self.length >= 1 - 1e-9
+        return self.end >= 1 - 1e-9
+
+    @property
+    def key(self) -> tuple[float, float, bool]:
+        """What tells windows, and their first and second solution, apart."""
+        return self.start, self.length, self.again
 
 
 @jax.tree_util.register_dataclass
@@ -61,7 +73,7 @@ class Position:
     doublings: int = 0  # of the number of points
     doubled: Mark = Mark()  # when the last of them happened
     window: Window = Window()  # the present part of the time
-    windows: Float[np.ndarray, "most 2"] = field(default_factory=no_windows)  # start and length of those before it
+    windows: Float[np.ndarray, "most 2"] = field(default_factory=no_windows)  # start and length of solved ones
     settling: bool = False  # whether steps are being shortened
     expected_steps: int = 0  # of a phase that needs to know its length
     idle: int = 0  # steps in a row that did not move
@@ -78,9 +90,14 @@ class Position:
     started: float = 0.0  # seconds since the epoch
 
     @property
-    def finished(self) -> list[tuple[float, float]]:
-        """Start and length of the time windows before the present one."""
+    def solved(self) -> list[tuple[float, float]]:
+        """Start and length of the time windows that were solved, at least roughly."""
         return [(float(start), float(length)) for start, length in self.windows if not math.isnan(start)]
+
+    @property
+    def before(self) -> tuple[float, float] | None:
+        """Start and length of the window before the present one."""
+        return self.solved[self.window.index - 1] if self.window.index else None
 
     @property
     def now(self) -> Mark:
@@ -123,22 +140,37 @@ class Position:
         """Double the number of points."""
         return self._anew(doublings=self.doublings + 1, doubled=self.now)
 
-    def next_window(self, spent: float) -> "Position":
-        """Go on to the next window of time, of the same length."""
+    def next_window(self, spent: float, quick: bool = False) -> "Position":
+        """Go on to the next window of time, of the same length: of twice the length after two that were quick. After
+        the last one, begin with the first again."""
         done = self.window
         windows = self.windows.copy()
-        windows[len(self.finished)] = done.start, done.length
-        return self._in_window(done.start + done.length, done.length, spent, windows=windows)
+        windows[done.index] = done.start, done.length
+        known = replace(self, windows=windows)
+        if done.again or done.is_last:
+            return known.same_window(done.index + 1 if done.again else 0, spent)
+        in_a_row = done.quick + 1 if quick else 0
+        length = done.length * (2 if in_a_row >= 2 else 1)
+        window = Window(done.end, length, done.index + 1, quick=0 if in_a_row >= 2 else in_a_row)
+        return known._in_window(window, spent, doublings=0)
+
+    def same_window(self, index: int, spent: float) -> "Position":
+        """Solve a window that was solved roughly, with its part of the remaining budget."""
+        window = Window(*self.solved[index], index, again=True)
+        share = (1 - spent) / (len(self.solved) - index)
+        return self._in_window(window, spent, share)
 
     def half_window(self, spent: float) -> "Position":
         """Begin the window anew with half its length."""
-        return self._in_window(self.window.start, self.window.length / 2, spent)
+        window = replace(self.window, length=self.window.length / 2, quick=0)
+        return self._in_window(window, spent, doublings=0)
 
-    def _in_window(self, start: float, length: float, spent: float, **changes: Any) -> "Position":
-        """Begin a window, with the part of the remaining budget that it is of the remaining time."""
-        length = min(length, 1 - start)
-        window = Window(start, length, spent, (1 - spent) * length / (1 - start), self.now)
-        changes |= {"best_score": math.nan, "settling": False, "idle": 0, "doublings": 0, "doubled": self.now}
+    def _in_window(self, window: Window, spent: float, budget: float | None = None, **changes: Any) -> "Position":
+        """Begin a window; by default with the part of the remaining budget that it is of the remaining time."""
+        length = min(window.length, 1 - window.start)
+        budget = (1 - spent) * length / (1 - window.start) if budget is None else budget
+        window = replace(window, length=length, began=spent, budget=budget, since=self.now)
+        changes |= {"best_score": math.nan, "settling": False, "idle": 0, "doubled": self.now}
         return self._anew(window=window, **changes)
 
     def _anew(self, **changes: Any) -> "Position":

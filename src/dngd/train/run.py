@@ -56,8 +56,8 @@ class Run:
         weights = {name: jnp.asarray(one.weight, float) for name, one in self.problem.conditions.items()}
         measured = {} if self.problem.evaluator is None else dict.fromkeys(self.problem.fields, float("nan"))
         state, points = self.optimizer(position).init(model), self.sampler(position).start()
-        finished = (model,) * len(position.finished)
-        return RunState(model, state, points, weights, position, model, finished, model, measured)
+        windows = (model,) * len(position.solved)
+        return RunState(model, state, points, weights, position, model, windows, model, measured)
 
     def first_model(self) -> Model:
         """The parameters before the first step. What of them is not trained stays like this, and is in no
@@ -66,23 +66,19 @@ class Run:
 
     def solution(self, state: RunState, model: Model) -> Model:
         """The whole solution in units of the problem, with these parameters in the present window of time."""
-        window = state.position.window
-        return self.formulation.solution(
-            [*state.finished, model], [*state.position.finished, (window.start, window.length)]
-        )
+        window, models, shares = state.position.window, list(state.windows), list(state.position.solved)
+        models[window.index : window.index + 1] = [model]
+        shares[window.index : window.index + 1] = [(window.start, window.length)]
+        return self.formulation.solution(models, shares)
 
     def window(self, state: RunState) -> Window | None:
         """The present window of time, and what came before it; None where time is not cut."""
         if not self.schedule.marches:
             return None
-        position = state.position
-        before = position.finished[-1] if position.finished else None
-        key = (position.window.start, position.window.length)
-        return self._latest(
-            "window",
-            key,
-            lambda: self.formulation.window(*key, state.finished[-1] if before else self.first_model(), before),
-        )
+        now, before = state.position.window, state.position.before
+        known = state.windows[now.index - 1] if now.index else self.first_model()
+        make = functools.partial(self.formulation.window, now.start, now.length, known, before)
+        return self._latest("window", now.key, make)
 
     def optimizer(self, position: Position) -> Optimizer:
         method, expected = self.schedule.method(position), position.expected_steps
@@ -103,7 +99,7 @@ class Run:
         """The terms of the problem in the present window of time, or of a stage with other constants."""
         window, key = state.position.window, tuple(sorted((constants or {}).items()))
         make = functools.partial(self.formulation.terms, constants, self.window(state))
-        return self._latest(("terms", key), (window.start, window.length), make)
+        return self._latest(("terms", key), window.key, make)
 
     def draw(self, state: RunState) -> Draw:
         """Terms and points of the next step."""

@@ -24,6 +24,12 @@ SELECTED = 0.1
 GOOD_ENOUGH = 1e-5
 """Loss, in units of the problem, below which a window of time is never cut: residuals have a relative size of 3e-3."""
 
+ROUGHLY = 1e-6
+"""Loss below which a window of time is solved well enough for the next one to begin."""
+
+QUICK = 25
+"""Number of steps below which a window was quick; after two of them the next one is twice as long."""
+
 STALLED = 0.5
 """The loss on fresh points, as a share of what it was `LOOK_BACK` steps before, above which a window makes too little
 progress."""
@@ -33,6 +39,9 @@ LOOK_BACK, LOOK_AT = 20, 5
 
 FIRST_STEPS, LATER_STEPS = 100, 40
 """Number of steps before the whole time, and a part of it, may be judged."""
+
+TRIAL = 0.15
+"""Share of the budget after which the whole time is judged as a part of it is."""
 
 LATEST = 0.5
 """Share of a window's budget after which it is no longer cut: what is left would not pay for beginning anew, and steps
@@ -135,7 +144,7 @@ class Schedule:
             return "steps", ""
         if config.seconds is not None and position.seconds >= config.seconds:
             return "seconds", ""
-        if position.idle >= PATIENCE and self.is_last_part(position) and position.window.is_last:
+        if position.idle >= PATIENCE and self.is_last_part(position) and not self.has_another_window(position):
             outcome = Outcome(position.outcome)
             message = f"{PATIENCE} steps in a row did not move: {outcome.remedy}"
             return ENDINGS.get(outcome, "diverged"), message
@@ -149,18 +158,35 @@ class Schedule:
         return by_time or by_steps
 
     def window_is_over(self, position: Position) -> bool:
-        """Whether to go on to the next window of time."""
-        if position.window.is_last:
+        """Whether to go on to the next window of time. The first time a window is solved only roughly."""
+        if not self.has_another_window(position):
             return False
-        return position.idle >= PATIENCE or self.spent_in_window(position) >= 1
+        if position.idle >= PATIENCE or self.spent_in_window(position) >= 1:
+            return True
+        return not position.window.again and bool(np.median(position.fresh[-LOOK_AT:]) < ROUGHLY)
+
+    def has_another_window(self, position: Position) -> bool:
+        """Whether another window comes after the present one, or the first one again."""
+        window = position.window
+        if not window.is_last:
+            return True
+        if window.again or window.index == 0:
+            return False
+        spent = self.spent(position)
+        left = position.step * (1 - spent) / spent if spent else math.inf
+        return left >= LOOK_BACK * (window.index + 1)
+
+    def window_was_quick(self, position: Position) -> bool:
+        return position.since(position.window.since)[0] < QUICK
 
     def window_is_too_long(self, position: Position) -> bool:
         """Whether a window of time makes too little progress to be worth its budget."""
         window = position.window
         steps, _ = position.since(window.since)
-        if not self.marches or window.length <= SHORTEST or self.spent_in_window(position) > LATEST:
+        if not self.marches or window.again or window.length <= SHORTEST or self.spent_in_window(position) > LATEST:
             return False
-        if steps < (FIRST_STEPS if window.length == 1 else LATER_STEPS):
+        whole = window.length == 1 and self.spent_in_window(position) < TRIAL
+        if steps < (FIRST_STEPS if whole else LATER_STEPS):
             return False
         before, now = position.fresh[-LOOK_BACK - LOOK_AT : -LOOK_BACK], position.fresh[-LOOK_AT:]
         return bool(np.median(now) > max(GOOD_ENOUGH, STALLED * np.median(before)))  # False where one is not known

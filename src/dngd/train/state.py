@@ -23,7 +23,7 @@ class RunState:
     - `weights`: of the terms.
     - `position`: steps, seconds, and whatever else is a plain number.
     - `best`: the parameters that the run would end with.
-    - `finished`: the parameters of the time windows before the present one.
+    - `windows`: the parameters of the time windows that were solved.
     - `sound`: the last parameters whose loss was known to be finite.
     - `errors`: the relative error of each field, when it was last measured; empty without a reference.
     """
@@ -34,7 +34,7 @@ class RunState:
     weights: dict[str, Float[Array, ""]]
     position: Position
     best: Model
-    finished: tuple[Model, ...]
+    windows: tuple[Model, ...]
     sound: Model
     errors: dict[str, float]
 

@@ -28,7 +28,7 @@ def settle(run: Run, state: RunState) -> Transition:
     if settling == state.position.settling:
         return None
     state = state.at(settling=settling)
-    if not state.position.window.is_last:
+    if run.schedule.has_another_window(state.position):
         return state, ""
     return state, "settling: shorter and shorter steps until the end" if settling else "steps of full length again"
 
@@ -52,12 +52,18 @@ def grow(run: Run, state: RunState) -> Transition:
 
 
 def next_window(run: Run, state: RunState) -> Transition:
-    """Go on to the next window of time, from where this one has ended."""
-    if not run.schedule.window_is_over(state.position):
+    """Go on to the next window of time, from where this one has ended; and through all of them again."""
+    schedule, before = run.schedule, state.position
+    if not schedule.window_is_over(before):
         return None
-    position = state.position.next_window(run.schedule.spent(state.position))
-    state = replace(state, finished=(*state.finished, state.best), position=position)
-    return _restarted(run, state, state.best), f"next window of time: {_described(run, position)}"
+    position = before.next_window(schedule.spent(before), schedule.window_was_quick(before))
+    windows = list(state.windows)
+    windows[before.window.index : before.window.index + 1] = [state.best]
+    state = replace(state, windows=tuple(windows), position=position)
+    again = position.window.again
+    model = windows[position.window.index] if again else state.best
+    what = "window of time again" if again else "next window of time"
+    return _restarted(run, state, model), f"{what}: {_described(run, position)}"
 
 
 def half_window(run: Run, state: RunState) -> Transition:
@@ -65,7 +71,7 @@ def half_window(run: Run, state: RunState) -> Transition:
     if not run.schedule.window_is_too_long(state.position):
         return None
     position = state.position.half_window(run.schedule.spent(state.position))
-    model = state.finished[-1] if state.finished else run.first_model()
+    model = state.windows[-1] if state.windows else run.first_model()
     state = _restarted(run, replace(state, position=position), model)
     return state, f"too little progress; half the window of time: {_described(run, position)}"
 
@@ -78,7 +84,7 @@ def _restarted(run: Run, state: RunState, model: Model) -> RunState:
 
 def _described(run: Run, position: Position) -> str:
     low, high = (end[run.formulation.time] for end in run.problem.domain.window())
-    begin, end = position.window.start, position.window.start + position.window.length
+    begin, end = position.window.start, position.window.end
     return f"t from {low + (high - low) * begin:.4g} to {low + (high - low) * end:.4g}"
 
 

@@ -16,9 +16,8 @@ def verdict(run: Run, state: RunState, estimate: Estimate, concentrated: Sequenc
     where = ", ".join(f"{axis} = {value:.3g}" for axis, value in zip(axes, estimate.largest_at, strict=True))
     said = f"the estimated error is {estimate.rel_l2:.0%}" + (f", largest near {where}" if len(axes) <= 4 else "")
     position = state.position
-    if not position.window.is_last:
-        reached = position.window.start + position.window.length
-        return f"{said}; only {reached:.0%} of the time was reached: give it more --seconds"
+    if not position.window.is_last and not position.window.again:
+        return f"{said}; only {position.window.end:.0%} of the time was reached: give it more --seconds"
     if position.step < FEW_STEPS:
         return f"{said}; only {position.step} steps were taken: give it more --seconds, or fewer --points"
     if position.window.length <= 1 / 32:
