@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
 
-.PHONY: install demo test test-thorough lint bench docs
+.PHONY: install demo test test-thorough lint bench docs dist
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -43,3 +43,6 @@ bench: install
 docs: .venv/docs
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env docs site
 	@echo "open site/index.html"
+
+dist: install
+	$(BIN)/python -m build --outdir dist

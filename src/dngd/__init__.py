@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from dngd.solver import plan
     from dngd.term import Term
 
+__version__ = "0.1.0"
+
 _HOMES = {
     "dngd": "catalogue derivative network solver",
     "dngd.config": "Config",

@@ -1,7 +1,22 @@
-"""`python -m dngd` is the same as `dngd`."""
+"""The command `dngd`, also as `python -m dngd`."""
 
 import sys
+from collections.abc import Sequence
 
-from dngd.cli import main
+from dngd import check
 
-sys.exit(main())
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code; say what is missing where only the core is installed."""
+    try:
+        check.installed("tyro", "the command line")
+    except ImportError as error:
+        print(f"dngd: {error}", file=sys.stderr)
+        return 1
+    from dngd.cli import main
+
+    return main(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,6 +1,7 @@
 """How bad settings are refused: the value, the reason and the remedy, in one style for the whole library."""
 
 import difflib
+import importlib.util
 import math
 import numbers
 from collections.abc import Iterable
@@ -59,6 +60,12 @@ def choice(name: str, value: Any, choices: Iterable[str], hint: str = "") -> Non
     close = _closest(value, choices) if isinstance(value, str) else ""
     remedy = f"did you mean {close!r}?" if close else f"choose one of {', '.join(choices)}"
     raise ValueError(f"{name}={value!r} is unknown; {remedy}{_and(hint)}")
+
+
+def installed(module: str, purpose: str, extra: str = "full") -> None:
+    """Refuse to go on without a package that is not part of the core, and say how to install it."""
+    if importlib.util.find_spec(module) is None:
+        raise ImportError(f"{purpose} needs {module}, which is not installed: pip install 'dngd[{extra}]'")
 
 
 def unknown(what: str, name: str, known: Iterable[str], also: Iterable[str] = ()) -> str:

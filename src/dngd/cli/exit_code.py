@@ -14,6 +14,7 @@ class ExitCode(enum.IntEnum):
     USAGE = 2  # the command was not understood
     NO_PROGRESS = 3  # diverged or stalled; the last good parameters are kept
     NOT_CONVERGED = 4  # the estimated error says that the run has failed
+    BROKEN_PIPE = 141  # nobody reads what a command prints
     INTERRUPTED = 130  # by SIGINT; 143 by SIGTERM
 
 

@@ -1,5 +1,7 @@
 """`dngd`: one command, one file."""
 
+import io
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -36,14 +38,20 @@ Exit codes: 0 done, 1 error, 2 wrong usage, 3 diverged or stalled, 4 not converg
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # show a question mark for a letter that it lacks
+            stream.reconfigure(errors="replace")
     try:
         arguments = split_pairs(arguments)
         use_cache()
         keep_freed_memory()
         return int(tyro.extras.subcommand_cli_from_dict(COMMANDS, prog="dngd", description=DESCRIPTION, args=arguments))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, ImportError) as error:
         print("\n".join((f"dngd: {error}", *getattr(error, "__notes__", ()))), file=sys.stderr)
         return int(ExitCode.USAGE)
+    except BrokenPipeError:  # whoever read our output has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.BROKEN_PIPE)
     except (RunDirectoryError, CheckpointError, HistoryError, OSError) as error:
         print(f"dngd: {error}", file=sys.stderr)
         return int(ExitCode.ERROR)

@@ -6,6 +6,10 @@ solution_figure(Path("runs/kovasznay"))                      solution.png beside
 export_fields(Path("runs/kovasznay/fields.npz"), Path("kovasznay.vti"))    for ParaView
 """
 
+from dngd import check
+
+check.installed("matplotlib", "a figure or report")
+
 from dngd.report.comparison import write_comparison
 from dngd.report.convergence import convergence_figure
 from dngd.report.export import export_fields

@@ -5,14 +5,17 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jsonschema
+if TYPE_CHECKING:
+    import jsonschema
 
 
 @cache
-def validator(name: str) -> jsonschema.Draft202012Validator:
-    """The validator of `summary` or of one row of `history`."""
+def validator(name: str) -> "jsonschema.Draft202012Validator":
+    """The validator of `summary` or of one row of `history`; needs the package jsonschema."""
+    import jsonschema
+
     schema = json.loads((files("dngd.report") / "schema" / f"{name}.json").read_text(encoding="utf-8"))
     return jsonschema.Draft202012Validator(schema)
 

@@ -1,6 +1,7 @@
 """Which solver to take: memory first, then predicted time (paper, Section 4.4)."""
 
 import contextlib
+import ctypes
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -143,8 +144,11 @@ def default_memory() -> int:
 
 
 def physical_memory() -> int:
-    """Bytes of the machine; where the system does not tell (Windows), a modest guess."""
-    try:
+    """Bytes of the machine; a modest guess where the system does not tell."""
+    with contextlib.suppress(AttributeError, ValueError, OSError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 8 * 2**30
+    with contextlib.suppress(AttributeError, OSError):  # Windows: MEMORYSTATUSEX, whose first number is its own size
+        status = (ctypes.c_uint64 * 8)(64)
+        if ctypes.windll.kernel32.GlobalMemoryStatusEx(status):
+            return int(status[1])
+    return 8 * 2**30

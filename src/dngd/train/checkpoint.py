@@ -23,9 +23,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PyTree
 
+from dngd import __version__
 from dngd.check import count
 from dngd.train.directory import atomic_write, explain
-from dngd.train.environment import processor, version
+from dngd.train.environment import processor
 
 FORMAT = 2
 PATTERN = re.compile(r"checkpoint-(\d{9,})\.npz")
@@ -148,7 +149,7 @@ def deserialize(data: bytes, like: PyTree, root: str = "tree") -> tuple[PyTree, 
 def versions() -> dict[str, str]:
     """What the last bits of a computation depend on."""
     python = ".".join(str(part) for part in sys.version_info[:3])
-    return {"dngd": version(), "jax": jax.__version__, "python": python, "processor": processor()}
+    return {"dngd": __version__, "jax": jax.__version__, "python": python, "processor": processor()}
 
 
 def _open(data: bytes) -> zipfile.ZipFile:

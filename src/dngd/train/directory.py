@@ -1,23 +1,23 @@
 """The directory of a run: who may use it, and how files are written so that none is ever half written.
 
 A run directory belongs to one configuration (`config.yaml`) and, while it is being written, to one process: an
-advisory lock (`flock`) on `.lock` that the operating system drops when the process ends, however it ends.
+advisory lock on `.lock` that the operating system drops when the process ends, however it ends (`dngd.train.lock`).
 """
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from dngd.train import lock
 from dngd.train.history import plain
 
 CONFIG, SUMMARY, HISTORY, CHECKPOINT, LOCK = "config.yaml", "summary.json", "history.jsonl", "checkpoint", ".lock"
 
-FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG
+FULL = errno.ENOSPC, getattr(errno, "EDQUOT", None), errno.EFBIG
 FORBIDDEN = errno.EROFS, errno.EACCES, errno.EPERM
 MISPLACED = errno.ENOTDIR, errno.EEXIST, errno.EISDIR
 REMEDIES = {
@@ -60,12 +60,12 @@ def atomic_write(path: Path, data: bytes | memoryview) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
-    # Make the new name survive a power failure.
-    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    if hasattr(os, "O_DIRECTORY"):  # make the new name survive a power failure; Windows has no way to ask for it
+        descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 class RunDirectory:
@@ -75,8 +75,8 @@ class RunDirectory:
     `existed` tells whether an unfinished run with the same configuration was found.
     """
 
-    def __init__(self, path: Path, config: dict[str, Any], lock: int, existed: bool):
-        self.path, self.config, self.existed, self._lock = path, config, existed, lock
+    def __init__(self, path: Path, config: dict[str, Any], held: int, existed: bool):
+        self.path, self.config, self.existed, self._lock = path, config, existed, held
         self.checkpoints, self.history = path / CHECKPOINT, path / HISTORY
 
     @classmethod
@@ -87,7 +87,7 @@ class RunDirectory:
         path, text = Path(path), _dump(config)
         with _explained(path):
             path.mkdir(parents=True, exist_ok=True)
-        lock = _acquire(path)
+        held = _acquire(path)
         try:
             config, existed = yaml.safe_load(text), (path / CONFIG).exists()
             if existed:
@@ -96,9 +96,9 @@ class RunDirectory:
                 _check_empty(path)
                 with _explained(path / CONFIG):
                     atomic_write(path / CONFIG, text.encode())
-            return cls(path, config, lock, existed)
+            return cls(path, config, held, existed)
         except BaseException:
-            os.close(lock)
+            lock.release(held)
             raise
 
     @classmethod
@@ -121,9 +121,9 @@ class RunDirectory:
             atomic_write(self.path / SUMMARY, text.encode())
 
     def close(self) -> None:
-        """Let go of the lock. The file stays: removing it could take away a lock that another process just got."""
+        """Let go of the lock."""
         if self._lock is not None:
-            os.close(self._lock)
+            lock.release(self._lock)
             self._lock = None
 
     def __enter__(self) -> "RunDirectory":
@@ -194,22 +194,13 @@ def _dump(config: Mapping[str, Any]) -> str:
 def _acquire(path: Path) -> int:
     """The descriptor that holds the lock."""
     with _explained(path / LOCK):
-        descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-        except BlockingIOError:
-            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
-            os.close(descriptor)
+            return lock.acquire(path / LOCK)
+        except lock.InUseError as holder:
             raise RunDirectoryError(
                 f"{path} is in use by another run (process {holder}); wait for it, stop it, or choose another "
                 "directory with --out"
             ) from None
-        except OSError:
-            os.close(descriptor)
-            raise
-    return descriptor
 
 
 def _check_same(path: Path, theirs: dict[str, Any], ours: dict[str, Any]) -> None:

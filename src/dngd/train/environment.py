@@ -8,29 +8,24 @@ from pathlib import Path
 
 import jax
 
+from dngd import __version__
+from dngd.solver.plan import physical_memory
+
 
 def environment() -> dict[str, str | int | float]:
     """Describe versions and machine."""
     device = jax.devices()[0]
     return {
-        "dngd": version(),
+        "dngd": __version__,
         "jax": jax.__version__,
         "equinox": metadata.version("equinox"),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "memory_gib": round(physical_memory() / 2**30, 1),
         "device": f"{device.platform} ({device.device_kind})",
     }
-
-
-def version() -> str:
-    """The version of this package, as far as it was installed."""
-    try:
-        return metadata.version("dngd")
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 @functools.cache

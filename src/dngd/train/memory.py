@@ -16,7 +16,7 @@ def keep_freed_memory() -> bool:
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError):  # not glibc
+    except (OSError, AttributeError, TypeError):  # not glibc
         return False
     # No trimming at all, and nothing mapped apart. (With thresholds instead, which end at 2 GiB, every step in 10⁵
     # dimensions still gave a gigabyte back.)

@@ -1,5 +1,6 @@
 """What a person sees while a run goes on."""
 
+import contextlib
 import math
 import shutil
 import sys
@@ -7,6 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from dngd import check
 from dngd.train.observer import Observer
 
 COLUMNS = {"step": 7, "seconds": 9, "loss": 10, "error": 10, "damping": 10, "length": 8, "steps/s": 9, "left": 6}
@@ -42,7 +44,14 @@ class Plain(Progress):
             self.note(line)
 
     def note(self, text):
-        print(text, file=self._stream, flush=True)
+        self._write(text + "\n")
+
+    def _write(self, text: str) -> None:
+        """Write at once. Nothing that happens to a display, such as a closed pipe, is worth a run."""
+        with contextlib.suppress(OSError, ValueError):
+            encoding = getattr(self._stream, "encoding", None) or "utf-8"
+            self._stream.write(text.encode(encoding, "replace").decode(encoding))
+            self._stream.flush()
 
     def end(self, summary):
         self.note(ending(summary))
@@ -75,8 +84,7 @@ class Terminal(Plain):
         line = self._line(row)
         if time.monotonic() - self._drawn > 0.25:  # a person sees no more than a few lines a second
             self._live, self._drawn = True, time.monotonic()
-            self._stream.write(self.CLEAR + line[: shutil.get_terminal_size().columns - 1])
-            self._stream.flush()
+            self._write(self.CLEAR + line[: shutil.get_terminal_size().columns - 1])
 
     def note(self, text):
         self.close()
@@ -84,14 +92,14 @@ class Terminal(Plain):
 
     def close(self):
         if self._live:
-            self._stream.write(self.CLEAR)
-            self._stream.flush()
+            self._write(self.CLEAR)
             self._live = False
 
 
 def default_progress(quiet: bool = False) -> Progress:
     """A live display on a terminal, plain lines elsewhere."""
-    if quiet:
+    check.boolean("quiet", quiet)
+    if quiet or sys.stdout is None or sys.stdout.closed:
         return Quiet()
     return Terminal() if sys.stdout.isatty() else Plain()
 

@@ -41,5 +41,5 @@ PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 def end_with_parent() -> None:
     """Ask for SIGTERM when the process that started this one ends, however it does (on Linux; nothing elsewhere)."""
-    with contextlib.suppress(OSError, AttributeError):
+    with contextlib.suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM))

@@ -3,6 +3,7 @@
 import functools
 from pathlib import Path
 
+from dngd import check
 from dngd.train.observer import Observer
 
 SCALARS = ("loss", "rel_l2", "damping", "step_length", "gain", "gradient_norm", "solver_iterations")
@@ -12,10 +13,9 @@ class TensorBoard(Observer):
     """Writes every row of the history to `directory/tensorboard`."""
 
     def __init__(self, directory: Path):
-        try:
-            from tensorboardX import SummaryWriter
-        except ImportError as error:
-            raise ValueError("TensorBoard logs need tensorboardX: pip install 'dngd[tensorboard]'") from error
+        check.installed("tensorboardX", "a log for TensorBoard", "tensorboard")
+        from tensorboardX import SummaryWriter
+
         # Made with the first row: until then the directory is not ours to fill.
         self._writer = functools.cache(lambda: SummaryWriter(str(directory / "tensorboard")))
 

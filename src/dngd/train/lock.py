@@ -1,0 +1,53 @@
+"""One process at a time: an advisory lock on a file that the operating system drops when the process ends."""
+
+import contextlib
+import os
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+    import msvcrt
+
+PLACE = 2**30
+"""Byte to lock where locks are on bytes (Windows) and forbid reading them: far behind the text."""
+
+
+class InUseError(Exception):
+    """Another process holds the lock; the message is that process's number."""
+
+
+def acquire(path: Path) -> int:
+    """Lock a file, which is made if there is none, and write who has it; returns the descriptor that holds the lock."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if not _locked(descriptor):
+            raise InUseError(os.read(descriptor, 32).decode(errors="replace").strip() or "unknown")
+        os.ftruncate(descriptor, 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.write(descriptor, str(os.getpid()).encode())
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def release(descriptor: int) -> None:
+    """Let go. The file stays: removing it could take away a lock that another process just got."""
+    os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    """Whether the lock could be had. Errors other than that someone has it are raised."""
+    if fcntl is not None:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        return False
+    os.lseek(descriptor, PLACE, os.SEEK_SET)
+    with contextlib.suppress(PermissionError):
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        return True
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return False
