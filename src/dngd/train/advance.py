@@ -22,7 +22,7 @@ def advance(run: Run, state: RunState) -> tuple[RunState, dict[str, Any]]:
     position = state.position.stepped(info, time.perf_counter() - began)
     row = history_row(position, info, run.schedule.stage_name(position), run.schedule.method(position))
     sound = state.model if np.isfinite(info.loss) else state.sound  # the loss is that before the step
-    state = replace(state, model=model, optimizer=optimizer, points=draw.chosen, position=position, sound=sound)
+    state = replace(state, model=model, optimizer=optimizer, pools=draw.pools, position=position, sound=sound)
     return rebalanced(run, state, draw), row
 
 

@@ -28,7 +28,7 @@ from dngd.check import count
 from dngd.train.directory import atomic_write, explain
 from dngd.train.environment import processor
 
-FORMAT = 2
+FORMAT = 3
 PATTERN = re.compile(r"checkpoint-(\d{9,})\.npz")
 DIGEST = 64  # characters of a SHA-256 in hexadecimal
 

@@ -100,7 +100,7 @@ def _change(run: Run, state: RunState, draws: int, first: int) -> tuple[Float[np
         for draw in range(draws):
             memory = eqx.tree_at(lambda held: held.damping[0], start, jnp.asarray(damping, fields.dtype))
             position = dataclasses.replace(state.position, step=first + draw)
-            fresh = dataclasses.replace(state, position=position, points=run.sampler(position).start())
+            fresh = dataclasses.replace(state, position=position, pools=run.sampler(position).start())
             drawn = run.draw(fresh)
             _, after, info = optimizer.step(state.model, memory, drawn.terms, drawn.batch)
             if not Outcome(int(info.outcome)).moved:  # its velocity is not kept, and says nothing

@@ -23,16 +23,16 @@ from dngd.train.build import Optimizer, check_method_fits, make_optimizer
 from dngd.train.environment import environment
 from dngd.train.growth import grown
 from dngd.train.position import Position
-from dngd.train.sampler import Chosen, Sampler
+from dngd.train.sampler import Pools, Sampler
 from dngd.train.schedule import Schedule
 from dngd.train.start import CHOICE, POINTS, first_model, key_for
 from dngd.train.state import RunState
 
 
 class Draw(NamedTuple):
-    """What a step needs: adaptive points to keep, terms with their weights, and the points of every term."""
+    """What a step needs: pools of candidates to keep, terms with their weights, and the points of every term."""
 
-    chosen: Chosen
+    pools: Pools
     terms: tuple[Term, ...]
     batch: dict[str, Any]
 
@@ -55,9 +55,9 @@ class Run:
         model = self.first_model()
         weights = {name: jnp.asarray(one.weight, float) for name, one in self.problem.conditions.items()}
         measured = {} if self.problem.evaluator is None else dict.fromkeys(self.problem.fields, float("nan"))
-        state, points = self.optimizer(position).init(model), self.sampler(position).start()
+        state, pools = self.optimizer(position).init(model), self.sampler(position).start()
         windows = (model,) * len(position.solved)
-        return RunState(model, state, points, weights, position, model, windows, model, measured)
+        return RunState(model, state, pools, weights, position, model, windows, model, measured)
 
     def first_model(self) -> Model:
         """The parameters before the first step. What of them is not trained stays like this, and is in no
@@ -109,7 +109,7 @@ class Run:
             terms = [Term(term.name, term.residual, state.weights[term.name]) for term in own]
             self._made["weighted"] = own, state.weights, terms
         step = self.schedule.step_of_the_points(position)
-        return Draw(*self.sampler(position).batch(step, state.model, terms, state.points, self.window(state)))
+        return Draw(*self.sampler(position).batch(step, state.model, terms, state.pools, self.window(state)))
 
     def step(self, state: RunState, draw: Draw) -> tuple[Model, PyTree, Info]:
         """One step of the optimizer: model, optimizer state, information."""

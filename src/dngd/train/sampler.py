@@ -15,72 +15,82 @@ from dngd.term import Term
 PART = 4096
 """Number of points whose residuals are computed together."""
 
-Chosen = dict[str, dict[str, Any]]
-"""Adaptive points by condition: `points`, their `weights`, and the `step` that chose them (-1: none has yet)."""
+REFRESH = 5
+"""Draws that share one look at the residual of the candidates, which takes as long as half a step."""
+
+Pools = dict[str, dict[str, Any]]
+"""Candidates by adaptive condition: `points`, the `sizes` of the residual there, and the `step` that looked (-1: none
+has yet)."""
 
 
 class Sampler:
     """Draws what a step needs, from the seed and the number of the step.
 
-    Adaptive conditions also look at the residual when they draw; their points are kept in between, by the caller.
+    Adaptive conditions draw from a pool of candidates, by residuals that the caller keeps in between.
     """
 
     def __init__(self, formulation: Formulation, points: Mapping[str, int], key: PRNGKeyArray):
         problem = formulation.problem.with_points(points)
-        conditions = problem.conditions
-        self._key, self._conditions = key, conditions
+        self._key, self._conditions = key, problem.conditions
         self._adaptive = {
-            name: one.points * one.sampling.adaptive.candidates
-            for name, one in conditions.items()
-            if one.sampling.adaptive is not None
+            name: one.sampling.adaptive for name, one in self._conditions.items() if one.sampling.adaptive is not None
         }
-        plain = {name: one.points for name, one in conditions.items() if name not in self._adaptive}
 
-        def draw(counts, key, step, window):
-            drawn = {name: problem.draw(name, key, step, count) for name, count in counts.items()}
-            return {name: formulation.placed(points, window) for name, points in drawn.items()}
+        def placed(name, key, step, window, count):
+            return formulation.placed(problem.draw(name, key, step, count), window)
 
-        self._draw = compiled(lambda key, step, window: draw(plain, key, step, window))
-        self._candidates = compiled(lambda key, step, window: draw(self._adaptive, key, step, window))
+        def draw(key, step, window, pools):
+            points, weights = {}, {}
+            for place, (name, condition) in enumerate(self._conditions.items()):
+                if name not in pools:
+                    points[name] = placed(name, key, step, window, condition.points)
+                    continue
+                number = condition.sampling.draw_number(step)
+                own = jax.random.fold_in(jax.random.fold_in(key, 2**30 + place), number)
+                chosen = self._adaptive[name].choose(own, *pools[name], condition.points)
+                points[name], weights[name] = chosen
+            return points, weights
 
-    def start(self) -> Chosen:
-        """Adaptive points before the first draw: the right shapes, and no values."""
-        shapes = eqx.filter_eval_shape(self._candidates, self._key, jnp.asarray(0), None) if self._adaptive else {}
-        blank = {}
-        for name, candidates in shapes.items():
-            count, dtype = self._conditions[name].points, candidates.dtype
-            points = jnp.zeros((count, *candidates.shape[1:]), dtype)
-            blank[name] = {"points": points, "weights": jnp.ones(count, dtype), "step": -1}
-        return blank
+        def look(name, key, step, window, term, model):
+            candidates = placed(name, key, step, window, self._size(name))
+            return candidates, residual_sizes(term, model, candidates)
+
+        self._draw, self._look = compiled(draw), compiled(look)
+        self._candidates = compiled(placed)
+
+    def start(self) -> Pools:
+        """Pools before the first look: the right shapes, and no values."""
+        pools = {}
+        for name in self._adaptive:
+            shape = eqx.filter_eval_shape(self._candidates, name, self._key, jnp.asarray(0), None, self._size(name))
+            sizes = jnp.zeros(shape.shape[0], shape.dtype)
+            pools[name] = {"points": jnp.zeros(shape.shape, shape.dtype), "sizes": sizes, "step": -1}
+        return pools
 
     def batch(
-        self, step: int, model: PyTree, terms: Sequence[Term], chosen: Chosen, window: Window | None = None
-    ) -> tuple[Chosen, tuple[Term, ...], dict[str, Any]]:
-        """The adaptive points now, the terms with the weights of these, and the points of every condition."""
+        self, step: int, model: PyTree, terms: Sequence[Term], pools: Pools, window: Window | None = None
+    ) -> tuple[Pools, tuple[Term, ...], dict[str, Any]]:
+        """The pools now, the terms with the weights of adaptive points, and the points of every condition."""
         number = jnp.asarray(step)
-        found = self._draw(self._key, number, window)
-        due = [term for term in terms if term.name in chosen and self._is_due(term.name, step, chosen)]
-        if due:
-            candidates = self._candidates(self._key, number, window)
-            chosen = chosen | {term.name: self._choose(term, model, candidates[term.name], step) for term in due}
-        found |= {name: one["points"] for name, one in chosen.items()}
+        for term in terms:
+            if term.name in pools and self._is_due(term.name, step, pools[term.name]["step"]):
+                points, sizes = self._look(term.name, self._key, number, window, term, model)
+                pools = pools | {term.name: {"points": points, "sizes": sizes, "step": step}}
+        known = {name: (pool["points"], pool["sizes"]) for name, pool in pools.items()}
+        points, weights = self._draw(self._key, number, window, known)
         weighed = tuple(
-            Term(term.name, term.residual, term.weight * chosen[term.name]["weights"]) if term.name in chosen else term
+            Term(term.name, term.residual, term.weight * weights[term.name]) if term.name in weights else term
             for term in terms
         )
-        return chosen, weighed, {name: found[name] for name in self._conditions}
+        return pools, weighed, points
 
-    def _is_due(self, name: str, step: int, chosen: Chosen) -> bool:
-        """Never twice in the same step: a method that keeps its points asks for those of its first step for ever."""
-        every, last = self._conditions[name].sampling.every, chosen[name]["step"]
-        return last < 0 or (every is not None and step % every == 0 and step != last)
+    def _size(self, name: str) -> int:
+        return self._conditions[name].points * self._adaptive[name].candidates
 
-    def _choose(self, term: Term, model: PyTree, candidates: Float[Array, "M d"], step: int) -> dict[str, Any]:
-        condition = self._conditions[term.name]
-        size = residual_sizes(term, model, candidates)
-        key = jax.random.fold_in(jax.random.fold_in(self._key, 2**30), step)
-        points, weights = condition.sampling.adaptive.choose(key, candidates, size, condition.points)
-        return {"points": points, "weights": weights, "step": step}
+    def _is_due(self, name: str, step: int, last: int) -> bool:
+        """Points that are kept for ever are those of the first look."""
+        every = self._conditions[name].sampling.every
+        return last < 0 or (every is not None and step - last >= REFRESH * every)
 
 
 @compiled

@@ -19,7 +19,7 @@ class RunState:
 
     - `model`: the parameters after the last step, in units of the problem's frame.
     - `optimizer`: the state of the present optimizer.
-    - `points`: adaptive points, which cannot be drawn again.
+    - `pools`: candidates for adaptive points and the residual there, which cannot be had again.
     - `weights`: of the terms.
     - `position`: steps, seconds, and whatever else is a plain number.
     - `best`: the parameters that the run would end with.
@@ -30,7 +30,7 @@ class RunState:
 
     model: Model
     optimizer: PyTree
-    points: dict[str, dict[str, Any]]
+    pools: dict[str, dict[str, Any]]
     weights: dict[str, Float[Array, ""]]
     position: Position
     best: Model

@@ -47,7 +47,7 @@ def grow(run: Run, state: RunState) -> Transition:
     if not run.schedule.batch_is_too_small(state.position):
         return None
     position = state.position.next_size()
-    state = replace(state, position=position, points=run.sampler(position).start())
+    state = replace(state, position=position, pools=run.sampler(position).start())
     return compiled(run, state), f"twice the points: {run.plan(state).residuals:,} residuals"
 
 
@@ -78,7 +78,7 @@ def half_window(run: Run, state: RunState) -> Transition:
 
 def _restarted(run: Run, state: RunState, model: Model) -> RunState:
     position = state.position
-    fresh = {"optimizer": run.optimizer(position).init(model), "points": run.sampler(position).start()}
+    fresh = {"optimizer": run.optimizer(position).init(model), "pools": run.sampler(position).start()}
     return replace(state, model=model, best=model, sound=model, **fresh)
 
 
