@@ -1,5 +1,7 @@
 """What a run does when, without taking a step."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from train import small
@@ -119,3 +121,16 @@ def test_why_a_run_is_over():
         found = plan.ending(Position(idle=PATIENCE, outcome=int(dngd.Outcome[outcome])))
         assert found == (name, f"{PATIENCE} steps in a row did not move: {dngd.Outcome[outcome].remedy}")
     assert plan.ending(Position(idle=PATIENCE, outcome=int(dngd.Outcome.NONFINITE_JACOBIAN)))[0] == "diverged"
+
+
+def test_settles_later_while_the_loss_falls_quickly():
+    plan = schedule(seconds=100.0, settle=0.3)
+    falling = Position(step=50, seconds=75.0, fresh=np.geomspace(1.0, 1e-3, 40))
+    assert plan.settles_later(falling)
+    assert not plan.settles_later(replace(falling, fresh=np.full(40, 1.0)))
+    assert not plan.settles_later(replace(falling, seconds=95.0))  # too late to wait
+    assert not plan.settles_later(replace(falling, settling=True))  # short steps lower the loss, too
+    put_off = replace(falling, full_until=0.75)
+    assert plan.share_of_a_step(put_off) == 1.0
+    assert plan.share_of_a_step(replace(put_off, seconds=75.1)) == pytest.approx(FIRST, rel=0.05)
+    assert plan.share_of_a_step(replace(put_off, seconds=100.0)) == pytest.approx(LAST)

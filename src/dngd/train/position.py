@@ -75,6 +75,7 @@ class Position:
     window: Window = Window()  # the present part of the time
     windows: Float[np.ndarray, "most 2"] = field(default_factory=no_windows)  # start and length of solved ones
     settling: bool = False  # whether steps are being shortened
+    full_until: float = 0.0  # share of the window's budget up to which that was put off
     expected_steps: int = 0  # of a phase that needs to know its length
     idle: int = 0  # steps in a row that did not move
     outcome: int = int(Outcome.ACCEPTED)  # of the last step
@@ -170,7 +171,7 @@ class Position:
         length = min(window.length, 1 - window.start)
         budget = (1 - spent) * length / (1 - window.start) if budget is None else budget
         window = replace(window, length=length, began=spent, budget=budget, since=self.now)
-        changes |= {"best_score": math.nan, "settling": False, "idle": 0, "doubled": self.now}
+        changes |= {"best_score": math.nan, "settling": False, "full_until": 0.0, "idle": 0, "doubled": self.now}
         return self._anew(window=window, **changes)
 
     def _anew(self, **changes: Any) -> "Position":

@@ -13,7 +13,8 @@ from dngd.problem.problem import Problem
 from dngd.problem.stage import Stage
 from dngd.train.growth import affordable, too_small
 from dngd.train.position import SHORTEST, Mark, Position
-from dngd.train.settling import share_of_a_step
+from dngd.train.settling import LATEST as LATEST_SETTLING
+from dngd.train.settling import is_falling, share_of_a_step
 
 PATIENCE = 100
 """Number of steps in a row that do not move after which a stage or phase is over, and in the last one the run."""
@@ -121,11 +122,21 @@ class Schedule:
 
     def share_of_a_step(self, position: Position) -> float:
         """How much of each step to take: less than one towards the end. Baselines always take all of it."""
-        if not self.is_last_part(position) or self.method(position) in BASELINES:
-            return 1.0
         spent = self.spent_in_window(position)
-        left_by_then = 1 - spent * self.full_steps / max(position.step, 1)
-        return share_of_a_step(spent, min(self.config.settle * self.phases[-1].share, left_by_then))
+        return 1.0 if spent <= position.full_until else share_of_a_step(spent, self._settle(position))
+
+    def settles_later(self, position: Position) -> bool:
+        """Whether steps would become shorter now, but should not yet."""
+        left = 1 - self.spent_in_window(position)
+        due = self.share_of_a_step(position) < 1 and not position.settling
+        return due and left > LATEST_SETTLING * self.config.settle and is_falling(position.fresh)
+
+    def _settle(self, position: Position) -> float:
+        """The last share of the budget, in which steps become shorter."""
+        if not self.is_last_part(position) or self.method(position) in BASELINES:
+            return 0.0
+        left_by_then = 1 - self.spent_in_window(position) * self.full_steps / max(position.step, 1)
+        return min(self.config.settle * self.phases[-1].share, left_by_then, 1 - position.full_until)
 
     def selects(self, position: Position) -> bool:
         """Whether the run may end with parameters from before its last step."""

@@ -5,11 +5,21 @@ Once these are all that is left, going only a share of every step averages over 
 a batch as large as all of them would cost the square of their number. So the share falls from ½ to 1/100 over the last
 part of the budget. The rules for λ and momentum judge a step by what the full one promises: they would take every
 short one for a failure, raise λ and lower momentum. From here on they keep what they know, and learn from rejected
-steps alone.
+steps alone. A run that still falls quickly begins later.
 """
+
+import numpy as np
+
+from dngd.train.growth import Losses
 
 FIRST, LAST = 0.5, 0.01
 """Shares of a step as settling begins, and as it ends."""
+
+FALLING = 0.5
+"""The median loss on fresh points, as a share of what it was before, below which a run has nothing to settle yet."""
+
+LATEST = 1 / 3
+"""Share of the time for settling that is kept for it even then."""
 
 
 def share_of_a_step(spent: float, settle: float) -> float:
@@ -18,3 +28,9 @@ def share_of_a_step(spent: float, settle: float) -> float:
         return 1.0
     done = min(1 - (1 - spent) / settle, 1.0)
     return FIRST * (LAST / FIRST) ** done
+
+
+def is_falling(fresh: Losses) -> bool:
+    """Whether full steps still lower the loss on fresh points quickly; False where too few losses are known."""
+    half = len(fresh) // 2
+    return bool(np.median(fresh[half:]) < FALLING * np.median(fresh[:half]))

@@ -23,7 +23,10 @@ def next_stage(run: Run, state: RunState) -> Transition:
 
 
 def settle(run: Run, state: RunState) -> Transition:
-    """Begin with shorter steps; or with long ones again, if the budget was extended."""
+    """Begin with shorter steps, later if the loss still falls quickly; or with long ones again, if the budget was
+    extended."""
+    if run.schedule.settles_later(state.position):
+        return state.at(full_until=run.schedule.spent_in_window(state.position)), ""
     settling = run.schedule.share_of_a_step(state.position) < 1
     if settling == state.position.settling:
         return None
