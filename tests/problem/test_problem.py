@@ -239,7 +239,10 @@ def base(**changes):
             "condition 'it': adaptive points are chosen among new ones",
         ),
         (lambda: Box(x=5), "Box: x=5 is neither an interval"),
-        (lambda: dngd.solve(base(), target=1e-3, quiet=True), "target=0.001: problem 'problem' has no reference"),
+        (
+            lambda: dngd.solve(base(), target=1e-3, method="adam", quiet=True),
+            "target=0.001: problem 'problem' has no reference",
+        ),
         (lambda: base(constants={"x": 1.0}), "both a coordinate and a constant"),
         (lambda: base(constants={"nu": np.inf}), "nu=inf"),
         (lambda: base(stages=(Stage("s", {"nu": 1.0}, steps=3),)), "unknown constant 'nu'"),

@@ -112,6 +112,7 @@ def test_chooses_among_the_last_parameters_of_the_problem_itself():
 
 def test_why_a_run_is_over():
     plan = schedule(seconds=10.0, steps=100, target=1e-3)
+    assert plan.ending(Position(step=5, estimate=9e-4)) == ("target", "estimated relative error 9.00e-04 reached 0.001")
     assert plan.ending(Position()) is None  # an error that was not measured reaches no target
     assert plan.ending(Position(rel_l2=2e-3, step=99, seconds=9.9)) is None
     assert plan.ending(Position(rel_l2=9e-4, step=100))[0] == "target"

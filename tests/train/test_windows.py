@@ -113,9 +113,22 @@ def test_a_window_that_makes_progress_is_not_cut():
     assert solution.summary["outcome"] == "steps"
 
 
+def test_a_target_without_a_reference_is_one_of_the_estimate():
+    problem = dngd.Problem(
+        domain=dngd.Box(t=(0, 1)),
+        conditions={"decay": dngd.Equation(lambda u: u.t + u, points=16), "start": dngd.Initial(1.0, points=1)},
+    )
+    solution = dngd.solve(problem, target=0.02, **(SETTINGS | {"steps": 300}))
+    assert solution.summary["outcome"] == "target"
+    times = np.linspace(0, 1, 50)
+    wrong = solution.predict(times[:, None])[:, 0] - np.exp(-times)
+    assert np.linalg.norm(wrong) < 0.1 * np.linalg.norm(np.exp(-times))
+    assert any("estimate" in row for row in solution.history)
+
+
 def test_a_failed_run_says_so():
     solution = dngd.solve(oscillator(), **(SETTINGS | {"steps": 5}))
     assert solution.rel_l2 > 0.1
-    assert solution.estimate > 0.1
+    assert 0.1 < solution.estimate < 1
     assert solution.summary["outcome"] == "not_converged"
     assert "only 5 steps were taken" in solution.summary["message"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dngd import check
-from dngd.config.method import check_method, keeps_its_points
+from dngd.config.method import BASELINES, check_method, keeps_its_points, phases
 from dngd.config.optimizer import OptimizerSettings
 from dngd.config.setting import at_least, check_all, filled, make, one_of, setting
 
@@ -62,11 +62,6 @@ class Config:
 
     def resolved(self, problem: Any) -> "Config":
         """Fill in every setting for a problem: the given value, else that of the preset, else the default."""
-        if self.target is not None and problem.reference is None:
-            raise ValueError(
-                f"target={self.target!r}: problem {problem.name!r} has no reference to measure errors against; give it "
-                "one, or a budget of seconds or steps"
-            )
         presets = {"default": {}} | dict(problem.presets)
         name = self.preset or "default"
         if name not in presets:
@@ -81,7 +76,20 @@ class Config:
         values["points"] = self._points(problem, preset, values)
         inner = preset.get("optimizer", {})
         values["optimizer"] = self.optimizer.resolved(inner if isinstance(inner, Mapping) else vars(inner))
-        return dataclasses.replace(self, **values)
+        found = dataclasses.replace(self, **values)
+        if self.target is not None and problem.reference is None and not found._estimates:
+            raise ValueError(
+                f"target={self.target!r}: problem {problem.name!r} has no reference to measure errors against, and "
+                f"with method={found.method!r} they are not estimated; give it one, or a budget of seconds or steps, "
+                "or use method='auto' with its momentum and damping"
+            )
+        return found
+
+    @property
+    def _estimates(self) -> bool:
+        """Whether errors can be estimated: by a step at a λ that can be set, whose velocity is kept."""
+        settings, last = self.optimizer, phases(self.method)[-1].method
+        return last not in BASELINES and bool(settings.momentum) and settings.damping in (None, "gain_ratio")
 
     def _points(self, problem: Any, preset: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, int]:
         """Points of the first steps. A method that keeps its points starts with those of the conditions instead of the

@@ -2,8 +2,9 @@ r"""How far a solution is from the true one, without knowing that: by what one m
 
 The full step `v` on fresh points, at a small λ, is the correction that the linearised equations ask for. Near the
 solution it is the error itself. Far from it the linear model promises changes as large as the fields, and so a failed
-run betrays itself. Small λ also fits the noise of a batch, so the estimate is the geometric mean over two λ and the
-median of several draws. It costs a few steps of the program that has trained the run; nothing is compiled for it.
+run betrays itself; a change of `e` times the fields is read as an error of `e / (1 + e)`. Small λ also fits the noise
+of a batch, so the estimate is the geometric mean over two λ and the median of several draws. It costs a few steps of
+the program that has trained the run; nothing is compiled for it.
 
 docs/notebook/unseen.md has estimates beside true errors. The estimate is calibrated where residuals are in units of
 their own (`dngd.problem.frame`), and a verdict is given there alone.
@@ -74,7 +75,7 @@ def estimate(run: Run, state: RunState) -> Estimate | None:
         errors.append(np.maximum(np.abs(change), inherited if number else 0.0))
     place, value, error = map(np.concatenate, (points, values, errors))
     if not np.isfinite(error).all():
-        return Estimate(float("inf"), dict.fromkeys(run.problem.fields, float("inf")), tuple(place[0].tolist()))
+        return Estimate(1.0, dict.fromkeys(run.problem.fields, 1.0), tuple(place[0].tolist()))
     outputs = {name: list(run.problem.setting().outputs(name)) for name in run.problem.fields}
     reference = run.problem.reference
     chosen, centred = getattr(reference, "fields", None) or tuple(outputs), getattr(reference, "centred", ())
@@ -131,4 +132,5 @@ def _windows(run: Run, state: RunState) -> Iterator[RunState]:
 
 def _relative(error: np.ndarray, value: np.ndarray) -> float:
     size = np.linalg.norm(value)
-    return float(np.linalg.norm(error) / (size if size > 0 else 1.0))
+    change = float(np.linalg.norm(error) / (size if size > 0 else 1.0))
+    return change / (1 + change)

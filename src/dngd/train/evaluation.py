@@ -1,9 +1,11 @@
-"""Comparison of a run with the reference, as often as a small share of its time pays for."""
+"""Comparison of a run with the reference, as often as a small share of its time pays for. Where there is no reference
+but a target, the error is estimated instead."""
 
 import time
 from dataclasses import replace
 from typing import Any
 
+from dngd.train.estimate import estimate
 from dngd.train.observer import Observer
 from dngd.train.run import Run
 from dngd.train.state import RunState
@@ -24,11 +26,25 @@ class Evaluation(Observer):
     def step(self, run, state, row):
         position = state.position
         after = position.evaluation_seconds + position.evaluation_cost
-        if run.problem.evaluator is None or after > SHARE * position.seconds:
+        if after > SHARE * position.seconds:
             return None
-        state = evaluated(run, state)
-        row |= {"rel_l2": state.position.rel_l2, "errors": state.errors}
+        if run.problem.evaluator is not None:
+            state = evaluated(run, state)
+            row |= {"rel_l2": state.position.rel_l2, "errors": state.errors}
+        elif run.config.target is not None and not run.schedule.has_another_window(position):
+            state = estimated(run, state)
+            row |= {"estimate": state.position.estimate}
+        else:
+            return None
         return state.at(evaluation_seconds=position.evaluation_seconds + state.position.evaluation_cost)
+
+
+def estimated(run: Run, state: RunState) -> RunState:
+    """Estimate the error of the present parameters."""
+    began = time.perf_counter()
+    found = estimate(run, replace(state, best=state.model))
+    error = float("nan") if found is None else found.rel_l2
+    return state.at(estimate=error, evaluation_cost=time.perf_counter() - began)
 
 
 def evaluated(run: Run, state: RunState, model: Any = None, quick: bool = True) -> RunState:

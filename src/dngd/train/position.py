@@ -84,6 +84,7 @@ class Position:
     loss: float = math.nan
     rel_l2: float = math.nan
     best_rel_l2: float = math.inf
+    estimate: float = math.nan  # of the relative error, where there is a target and no reference
     best_score: float = math.nan  # of the best parameters, while they are being selected
     compile_seconds: float = 0.0
     evaluation_seconds: float = 0.0  # spent on all evaluations

@@ -149,8 +149,9 @@ class Schedule:
     def ending(self, position: Position) -> tuple[str, str] | None:
         """Why the run is over, as outcome and message; None while it goes on."""
         config = self.config
-        if config.target is not None and position.rel_l2 <= config.target:
-            return "target", f"relative error {position.rel_l2:.2e} reached {config.target:g}"
+        for what, error in (("relative", position.rel_l2), ("estimated relative", position.estimate)):
+            if config.target is not None and error <= config.target:
+                return "target", f"{what} error {error:.2e} reached {config.target:g}"
         if config.steps is not None and position.step >= config.steps:
             return "steps", ""
         if config.seconds is not None and position.seconds >= config.seconds:
