@@ -21,7 +21,7 @@ import numpy as np
 
 from dngd.report.markdown import markdown_table
 from dngd.solver.plan import Cost, default_memory, plan_jacobian
-from dngd.train.directory import atomic_write
+from dngd.train.files import atomic_write
 from dngd.train.history import plain
 from reproduce.cells import Measure, Row, check_limits, claim, machine_line, run_cells
 from reproduce.growth import Growth, growth_figure, rounded

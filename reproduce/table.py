@@ -19,8 +19,8 @@ from dngd.report.group import Group
 from dngd.report.run import Run, find_runs, natural
 from dngd.report.table import Beside, Row, group_rows, to_csv, to_latex, to_markdown
 from dngd.train.comparison import Comparison
-from dngd.train.directory import atomic_write
 from dngd.train.environment import environment
+from dngd.train.files import atomic_write
 from dngd.train.history import plain
 from reproduce.published import ERRORS, NAMES, SECONDS
 
