@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dngd.report.markdown import markdown_table
+from dngd.report.table import markdown_table
 from dngd.solver.plan import Cost, default_memory, plan_jacobian
 from dngd.train.files import atomic_write
 from dngd.train.history import plain

@@ -17,8 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dngd.report.markdown import markdown_table
-from dngd.report.table import plain
+from dngd.report.table import markdown_table, plain
 from dngd.solver.plan import Plan, default_memory, plan_jacobian
 from dngd.train.files import atomic_write
 from reproduce.cells import Measure, Row, check_limits, claim, machine_line, run_cells
