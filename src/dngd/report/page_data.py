@@ -146,7 +146,7 @@ class Pictures:
         return key
 
 
-def _bytes(fields: Sequence[Fields], size: int) -> float:
+def _bytes(fields: Sequence[Fields], size: int) -> int:
     """Estimate the base64 text for all runs: 16 bits for the prediction, 8 for the error, per view."""
     planes = [item for item in fields if len(item.axes) == 2]
     pixels = (math.prod(min(axis.size, size) for axis in item.axes) for item in planes)
