@@ -13,8 +13,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dngd.train.directory import RunDirectoryError, atomic_write, explain
+from dngd.train.directory import RunDirectoryError
 from dngd.train.environment import environment
+from dngd.train.files import atomic_write, writing
 from reproduce.step_cost import Cell, Limits, make_row
 
 Row = Mapping[str, Any]
@@ -37,10 +38,8 @@ def run_cells(
 ) -> list[Row]:
     """Measure the cells that are not measured yet; returns one row for each cell, in order."""
     directory = out / "cells"
-    try:
+    with writing(directory, RunDirectoryError):
         directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunDirectoryError(explain(error, directory)) from error
     rows = []
     for number, cell in enumerate(cells, 1):
         path = directory / f"{cell.name}.json"
@@ -86,11 +85,9 @@ def claim(out: Path, study: str) -> dict[str, Any]:
     path = out / "study.json"
     stored = _stored(path)
     if stored is None:
-        try:
+        with writing(path, RunDirectoryError):
             out.mkdir(parents=True, exist_ok=True)
             atomic_write(path, json.dumps(described).encode())
-        except OSError as error:
-            raise RunDirectoryError(explain(error, path)) from error
     elif stored != described:
         theirs, ours = (", ".join(f"{key} = {value}" for key, value in one.items()) for one in (stored, described))
         raise RunDirectoryError(f"{out} holds {theirs}, which is not {ours}; choose another --out")

@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from dngd.report.growth import Growth, growth_figure, rounded
-from dngd.report.markdown import markdown_table
+from dngd.report.table import markdown_table
 from dngd.solver.plan import Cost, default_memory, plan_jacobian
-from dngd.train.directory import atomic_write
+from dngd.train.files import atomic_write
 from dngd.train.history import plain
 from reproduce.cells import Measure, Row, check_limits, claim, machine_line, run_cells
+from reproduce.growth import Growth, growth_figure, rounded
 from reproduce.step_cost import Cell, Limits, cell_from, cell_jacobian
 
 SOLVERS = ("dense", "primal", "pcg")

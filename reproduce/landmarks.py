@@ -25,8 +25,8 @@ from dngd.jacobian.linearize import TILE_BYTES, linearization
 from dngd.problem.problem import Problem
 from dngd.solver.landmarks import pivoted
 from dngd.solver.pcg import PCG
-from dngd.train.directory import atomic_write
 from dngd.train.environment import environment
+from dngd.train.files import atomic_write
 from dngd.train.trainer import working_precision
 
 PRECISION = "float64"

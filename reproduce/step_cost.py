@@ -43,7 +43,7 @@ from dngd.problem.domain import Box
 from dngd.problem.problem import Problem
 from dngd.solver.pcg import PCG
 from dngd.solver.solver import Solver
-from dngd.train.directory import atomic_write
+from dngd.train.files import atomic_write
 from dngd.train.memory import keep_freed_memory
 from dngd.train.signals import end_with_parent
 from dngd.train.trainer import working_precision

@@ -17,13 +17,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dngd.report.markdown import markdown_table
-from dngd.report.regime_map import regime_map
-from dngd.report.table import plain
+from dngd.report.table import markdown_table, plain
 from dngd.solver.plan import Plan, default_memory, plan_jacobian
-from dngd.train.directory import atomic_write
+from dngd.train.files import atomic_write
 from reproduce.cells import Measure, Row, check_limits, claim, machine_line, run_cells
 from reproduce.published import DUAL_SECONDS, PARAMETERS, PRIMAL_SECONDS, ROWS
+from reproduce.regime_map import regime_map
 from reproduce.step_cost import Cell, Limits, cell_jacobian
 
 DIRECT = ("dense", "primal")

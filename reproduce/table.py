@@ -17,10 +17,10 @@ from dngd import Config
 from dngd.report.convergence import group_figure
 from dngd.report.group import Group
 from dngd.report.run import Run, find_runs, natural
-from dngd.report.table import Beside, Row, group_rows, to_csv, to_latex, to_markdown
+from dngd.report.table import Row, group_rows, to_csv, to_latex, to_markdown
 from dngd.train.comparison import Comparison
-from dngd.train.directory import atomic_write
 from dngd.train.environment import environment
+from dngd.train.files import atomic_write
 from dngd.train.history import plain
 from reproduce.published import ERRORS, NAMES, SECONDS
 
@@ -119,7 +119,7 @@ def write_table(study: TableStudy, out: Path) -> list[Path]:
     """`table.md`, `table.csv`, `table.tex`, `convergence.png` and `results.json` from the runs that exist."""
     groups = label_runs(find_runs([out / "runs"]))
     rows = group_rows(groups, ())
-    beside = [Beside(PUBLISHED, [published(row.group) for row in rows])]
+    beside = {PUBLISHED: [published(row.group) for row in rows]}
     machine = environment()
     heading = f"# Relative L² error after {budget(study)} a run\n\n{differences(study, rows, machine)}\n"
     notes = "\n".join(f"- {line}" for line in failures(rows))

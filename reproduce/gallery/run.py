@@ -9,7 +9,7 @@ from pathlib import Path
 
 import dngd
 from dngd import check
-from dngd.report.markdown import markdown_table
+from dngd.report.table import markdown_table
 from dngd.train.directory import read_summary
 from reproduce.cells import ROOT
 from reproduce.gallery import evolution, steady

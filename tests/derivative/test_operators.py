@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import oracles
 import pytest
+import slow_derivatives as oracle
 
 from dngd import derivative
-from dngd.derivative import oracle
 from dngd.derivative.multi_index import closure, partitions, splits
 
 # A fourth derivative of a small network sums some thousand products; rounding stays below this.

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from train.small_trees import names, small, two
 
-from dngd.train import checkpoint, directory
+from dngd.train import checkpoint, files
 from dngd.train.checkpoint import CheckpointError, exists, load, save
 
 
@@ -160,7 +160,7 @@ def test_failing_writes_leave_the_previous_checkpoints(tmp_path, monkeypatch, ca
     def fail(*_):
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(directory.os, call, fail)
+    monkeypatch.setattr(files.os, call, fail)
     with pytest.raises(CheckpointError) as failed:
         save(tmp_path, small(3), {"step": 3})
     for part in ("checkpoint-000000003.npz", os.strerror(code), remedy, "Earlier checkpoints are intact"):

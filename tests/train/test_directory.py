@@ -10,8 +10,9 @@ import sys
 import numpy as np
 import pytest
 
-from dngd.train import directory
-from dngd.train.directory import RunDirectory, RunDirectoryError, atomic_write, read_config, read_summary
+from dngd.train import files
+from dngd.train.directory import RunDirectory, RunDirectoryError, read_config, read_summary
+from dngd.train.files import atomic_write
 
 CONFIG = {"problem": "kovasznay", "seed": 0, "damping": 1e-5, "layers": [50, 50], "note": None, "name": "Kovásznay"}
 
@@ -118,7 +119,7 @@ def test_atomic_write_keeps_the_old_file(tmp_path, monkeypatch, call):
     def fail(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(directory.os, call, fail)
+    monkeypatch.setattr(files.os, call, fail)
     with pytest.raises(OSError, match="No space left"):
         atomic_write(path, b"new and longer")
     assert path.read_bytes() == b"old"
@@ -136,7 +137,7 @@ def test_disk_trouble_is_explained(tmp_path, monkeypatch, code, message):
     def fail(*_):
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(directory.os, "fsync", fail)
+    monkeypatch.setattr(files.os, "fsync", fail)
     with pytest.raises(RunDirectoryError, match=rf"cannot write .*summary\.json: {os.strerror(code)}; {message}"):
         run.write_summary({"step": 2})
     run.close()
@@ -151,7 +152,7 @@ def test_read_only_directory(tmp_path, monkeypatch):
         def fail(*_, **__):
             raise PermissionError(errno.EACCES, "Permission denied")
 
-        monkeypatch.setattr(directory.os, "open", fail)
+        monkeypatch.setattr(files.os, "open", fail)
     with pytest.raises(RunDirectoryError, match="Permission denied; make the directory writable"):
         RunDirectory.create(tmp_path, CONFIG)
     tmp_path.chmod(0o755)

@@ -1,17 +1,15 @@
 """One pass through a function that carries exactly the wanted derivatives.
 
-The function is traced to JAX's program form and run on jets: operations that do not depend on the point
-run as they are, all others by one of the rules. Parameters may be closed over, and the pass is itself
+The function is traced to a flat program and run on jets: operations that do not depend on the point run as they are,
+all others by one of the rules. Parameters may be closed over, and the pass is itself
 ordinary JAX code, so it can be jitted, mapped over points and differentiated again.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxpr_as_fun
 from jaxtyping import Array, Float
 
 from dngd.derivative.entrywise import Entrywise, source_of
@@ -19,7 +17,7 @@ from dngd.derivative.jet import Block, Jet, Wanted
 from dngd.derivative.primitives import BILINEAR, LINEAR, is_entrywise
 from dngd.derivative.rules import anything, bilinear, elementwise, homogeneous, linear
 from dngd.program.lookup import unit_vectors
-from dngd.program.program import TRANSPARENT, as_function
+from dngd.program.program import Operation, trace
 
 
 def taylor(
@@ -41,12 +39,10 @@ def taylor(
     count = sum(len(block.rows) if block.stacked else 1 for block in seeds)
     if count != wanted.directions:
         raise ValueError(f"{count} directions given, but {wanted.directions} wanted")
-    closed = jax.make_jaxpr(lambda z: jnp.asarray(function(z)))(point)
-    if not count:
-        (output,) = jaxpr_as_fun(closed)(point)
-    else:
-        (output,) = _run(closed.jaxpr, closed.consts, [Jet(point, tuple(seeds))], wanted)
-    output = _forced(output, wanted)
+    program = trace(lambda z: jnp.asarray(function(z)), point)
+    start = Jet(point, tuple(seeds)) if count else point
+    read = program.run([start], lambda number, operands, _: _apply(program.operations[number], operands, wanted))
+    output = _forced(read(program.outputs[0]), wanted)
     if not isinstance(output, Jet):  # does not depend on the point
         zeros = jnp.zeros((count, *jnp.shape(output)), jnp.result_type(output, point.dtype))
         output = Jet(output, (Block(zeros),))
@@ -67,33 +63,13 @@ def along_axes(axes: Sequence[int], size: int, dtype: Any) -> Block:
     return Block(jnp.asarray(np.eye(size)[list(axes)], dtype))
 
 
-def _run(jaxpr: Jaxpr, constants: Sequence[Any], arguments: Sequence[Any], wanted: Wanted) -> list[Any]:
-    """Evaluate a program on jets and plain values."""
-    values: dict[Var, Any] = dict(zip(jaxpr.constvars, constants, strict=True))
-    values.update(zip(jaxpr.invars, arguments, strict=True))
-
-    def read(variable: Any) -> Any:
-        return variable.val if isinstance(variable, Literal) else values[variable]
-
-    for equation in jaxpr.eqns:
-        operands = [read(variable) for variable in equation.invars]
-        outputs = _apply(equation, jaxpr, operands, wanted)
-        values.update(zip(equation.outvars, outputs, strict=True))
-    return [read(variable) for variable in jaxpr.outvars]
-
-
 def _forced(operand: Any, wanted: Wanted) -> Any:
     return operand.jet(wanted) if isinstance(operand, Entrywise) else operand
 
 
-def _apply(equation: JaxprEqn, home: Jaxpr, operands: Sequence[Any], wanted: Wanted) -> Sequence[Any]:
+def _apply(operation: Operation, operands: Sequence[Any], wanted: Wanted) -> Sequence[Any]:
     """One operation: jets in, jets out."""
-    name = equation.primitive.name
-    if name in TRANSPARENT:
-        body = equation.params[TRANSPARENT[name]]
-        jaxpr, constants = (body.jaxpr, body.consts) if isinstance(body, ClosedJaxpr) else (body, ())
-        return _run(jaxpr, constants, operands, wanted)
-    run = as_function(equation, home)
+    name, run, equation = operation.name, operation.apply, operation.equation
     dependent = [i for i, operand in enumerate(operands) if isinstance(operand, (Jet, Entrywise))]
     floating = [i for i, variable in enumerate(equation.outvars) if jnp.issubdtype(variable.aval.dtype, np.inexact)]
     if not dependent:

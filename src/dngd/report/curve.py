@@ -47,7 +47,7 @@ def best_so_far(
     return best[np.searchsorted(seconds[order], times, side="right")]
 
 
-def band(runs: Sequence[Run], name: str, most: int = 600) -> Band:
+def band(runs: Sequence[Run], name: str) -> Band:
     """Quartiles of the best value so far, at the times at which any of the runs was measured or ended.
 
     A run that failed before its first measurement counts as infinite; one that is still going and has none yet does
@@ -57,39 +57,27 @@ def band(runs: Sequence[Run], name: str, most: int = 600) -> Band:
     curves = [(seconds, values) for run, seconds, values in curves if seconds.size or run.failed]
     ends = [np.nanmax(run.column("seconds"), initial=0.0) for run in runs if run.history]
     times = np.unique(np.concatenate([np.zeros(0), *(seconds for seconds, _ in curves), ends]))
-    times = times[thin(times.size, np.zeros(0, int), most)]
+    times = times[thin(times.size)]
     values = np.stack([best_so_far(times, *curve) for curve in curves] or [np.full(times.size, np.inf)])
     lower, median, upper = quartiles(values)
     return Band(times, lower, median, upper)
 
 
 def quartiles(values: Float[np.ndarray, "runs *rest"]) -> Float[np.ndarray, "3 *rest"]:
-    """Quartiles over the first axis, linear between neighbours; infinite entries stay at the top of the order.
+    """Quartiles over the first axis, linear between neighbours; infinite where a neighbour is.
 
-    (`numpy.quantile` makes NaN of two infinite neighbours.)
+    (Left to itself, `numpy.quantile` makes NaN of two infinite neighbours.)
     """
-    ordered = np.sort(values, axis=0)
-    result = []
-    for fraction in (0.25, 0.5, 0.75):
-        position = fraction * (len(ordered) - 1)
-        low, weight = int(position), position - int(position)
-        if weight == 0:
-            result.append(ordered[low])
-        else:
-            high = ordered[low + 1]
-            finite = np.where(np.isfinite(high), high, 0.0)
-            below = np.where(np.isfinite(high), ordered[low], 0.0)
-            result.append(np.where(np.isfinite(high), below + weight * (finite - below), np.inf))
-    return np.stack(result)
+    found = np.quantile(np.minimum(values, 1e300), (0.25, 0.5, 0.75), axis=0)
+    return np.where(found > 1e299, np.inf, found)
 
 
-def thin(rows: int, keep: Int[np.ndarray, " k"], most: int = 600) -> Int[np.ndarray, " j"]:
+def thin(rows: int, keep: Sequence[int] | Int[np.ndarray, " k"] = (), most: int = 600) -> Int[np.ndarray, " j"]:
     """At most `most` of `rows` indices: first and last, those in `keep`, the rest half evenly spaced and half
     geometrically, because time may be read on a linear or on a logarithmic axis."""
     if rows <= most:
         return np.arange(rows)
-    ends = np.array([0, rows - 1])
-    keep = np.union1d(keep, ends)
+    keep = np.union1d(np.asarray(keep, int), [0, rows - 1])
     if keep.size >= most:
         return keep[np.linspace(0, keep.size - 1, most).round().astype(int)]
     spare = most - keep.size

@@ -38,7 +38,7 @@ def render(runs: Sequence[Run]) -> str:
     """The page as text."""
     groups = group_runs(runs)
     problems = list(dict.fromkeys(group.problem for group in groups))
-    fields, troubles = _read_fields(runs)
+    fields, troubles = zip(*map(_fields, runs), strict=True)
     pictures = Pictures([item for item in fields if item is not None])
     data = {
         "convergence": [convergence_data([g for g in groups if g.problem == problem]) for problem in problems],
@@ -49,28 +49,27 @@ def render(runs: Sequence[Run]) -> str:
         "arrays": pictures.arrays,
         "colours": colour_maps(),
     }
-    numbers = {run.directory: k for k, run in enumerate(runs)}
-    opened = {numbers[run.directory] for problem in problems if (run := _best(runs, problem))}
+    by_problem = {problem: [run for run in runs if run.problem == problem] for problem in problems}
+    opened = [_best(mine) or mine[0] for mine in by_problem.values()]
     title = problems[0] if len(problems) == 1 else f"{len(problems)} problems"
-    return _fill(
-        _resource("page.html"),
-        {
-            "title": escape(title),
-            "summary": escape(_one_line(runs)),
-            "results": "".join(_results(groups, problem, len(problems) > 1) for problem in problems),
-            "legend": escape(LEGEND if any(len(group.runs) > 1 for group in groups) else SECONDS),
-            "convergence": "".join(
-                f'<figure class="convergence" data-convergence="{k}" data-title="{escape(problem)}">'
-                f"{f'<figcaption>{escape(problem)}</figcaption>' if len(problems) > 1 else ''}</figure>"
-                for k, problem in enumerate(problems)
-            ),
-            "runs": "".join(_run(run, k, k in opened, troubles[k]) for k, run in enumerate(runs)),
-            "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-            "style": _resource("page.css"),
-            "script": _resource("chart.js") + _resource("field.js") + _resource("page.js"),
-            "data": embed(data),
-        },
-    )
+    values = {
+        "title": escape(title),
+        "summary": escape(_one_line(runs)),
+        "results": "".join(_results(groups, problem, len(problems) > 1) for problem in problems),
+        "legend": escape(LEGEND if any(len(group.runs) > 1 for group in groups) else SECONDS),
+        "convergence": "".join(
+            f'<figure class="convergence" data-convergence="{k}" data-title="{escape(problem)}">'
+            f"{f'<figcaption>{escape(problem)}</figcaption>' if len(problems) > 1 else ''}</figure>"
+            for k, problem in enumerate(problems)
+        ),
+        "runs": "".join(_run(run, k, any(run is one for one in opened), troubles[k]) for k, run in enumerate(runs)),
+        "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "style": _resource("page.css"),
+        "script": _resource("chart.js") + _resource("field.js") + _resource("page.js"),
+        "data": embed(data),
+    }
+    # One pass, so that a value that looks like a placeholder stays what it is.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _resource("page.html"))
 
 
 def embed(data: Any) -> str:
@@ -83,34 +82,24 @@ def _resource(name: str) -> str:
     return (files("dngd.report") / name).read_text(encoding="utf-8")
 
 
-def _fill(template: str, values: Mapping[str, str]) -> str:
-    # One pass, so that a value that looks like a placeholder stays what it is.
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
+def _fields(run: Run) -> tuple[Fields | None, str]:
+    """The fields of a run, or why they cannot be shown."""
+    try:
+        return run.load_fields(), ""
+    except RunError as error:
+        return None, str(error)
 
 
-def _read_fields(runs: Sequence[Run]) -> tuple[list[Fields | None], list[str]]:
-    fields, troubles = [], []
-    for run in runs:
-        try:
-            fields.append(run.load_fields())
-            troubles.append("")
-        except RunError as error:
-            fields.append(None)
-            troubles.append(str(error))
-    return fields, troubles
-
-
-def _best(runs: Sequence[Run], problem: str) -> Run | None:
-    """The run whose details are open when the page is opened: of this problem, the one with the smallest error."""
-    mine = [run for run in runs if run.problem == problem]
-    return min(mine, key=lambda run: math.inf if math.isnan(run.rel_l2) else run.rel_l2, default=None)
+def _best(runs: Sequence[Run]) -> Run | None:
+    """The run with the smallest known error."""
+    return min((run for run in runs if not math.isnan(run.rel_l2)), key=lambda run: run.rel_l2, default=None)
 
 
 def _one_line(runs: Sequence[Run]) -> str:
     counts = Counter(run.status for run in runs)
     words = {"running": "still running"}
     states = ", ".join(f"{count} {words.get(status, status)}" for status, count in counts.most_common())
-    best = min((run for run in runs if not math.isnan(run.rel_l2)), key=lambda run: run.rel_l2, default=None)
+    best = _best(runs)
     line = f"{len(runs)} runs: {states}." if len(runs) > 1 else f"One run, {states.removeprefix('1 ')}."
     if best is not None:
         seconds = as_number(best.summary.get("seconds"))

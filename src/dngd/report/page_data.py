@@ -45,7 +45,7 @@ def convergence_data(groups: Sequence[Group]) -> dict[str, Any]:
         runs = []
         for run in group.runs:
             seconds, values = measured(run, name)
-            rows = thin(seconds.size, np.zeros(0, int))
+            rows = thin(seconds.size)
             runs.append(look | {"run": run.name, "x": numbers(seconds[rows]), "y": numbers(values[rows])})
         middle = None
         if len(group.runs) > 1:
@@ -133,11 +133,11 @@ class Pictures:
         return panel
 
     def _store(self, values: np.ndarray, bits: int) -> str:
-        low, high = _limits(values)
-        top = 2**bits - 2  # the code above it means "not finite"
-        # Ends are rounded outwards in what is stored, so scale with the stored ones.
-        span = high - low if high > low else 1.0
         finite = np.isfinite(values)
+        known = values[finite] if finite.any() else np.array([0.0, 1.0])
+        low, high = float(known.min()), float(known.max())
+        top = 2**bits - 2  # the code above it means "not finite"
+        span = high - low if high > low else 1.0
         codes = np.where(finite, np.round((np.where(finite, values, low) - low) / span * top), top + 1)
         data = codes.astype("<u2" if bits == 16 else "u1").tobytes()
         key = hashlib.sha256(data + repr((low, high, values.shape)).encode()).hexdigest()[:12]
@@ -146,16 +146,16 @@ class Pictures:
         return key
 
 
-def _bytes(fields: Sequence[Fields], size: int) -> float:
-    """Estimate of the base64 text for all runs: 16 bits for the prediction, 8 for the error, per view."""
-    pixels = [math.prod(min(axis.size, size) for axis in item.axes) for item in fields if len(item.axes) == 2]
-    views = [len(item.field_names) + item.is_flow for item in fields if len(item.axes) == 2]
-    return 4 / 3 * 3 * sum(count * view for count, view in zip(pixels, views, strict=True))
+def _bytes(fields: Sequence[Fields], size: int) -> int:
+    """Estimate the base64 text for all runs: 16 bits for the prediction, 8 for the error, per view."""
+    planes = [item for item in fields if len(item.axes) == 2]
+    pixels = (math.prod(min(axis.size, size) for axis in item.axes) for item in planes)
+    return 4 * sum(count * (len(item.field_names) + item.is_flow) for count, item in zip(pixels, planes, strict=True))
 
 
 def _line_views(fields: Fields) -> dict[str, Any]:
     (axis,), views = fields.axes, []
-    rows = thin(axis.size, np.zeros(0, int))
+    rows = thin(axis.size)
     for view in fields.views():
         curves = {"network": view.prediction, "reference": view.reference, "error": view.error}
         known = {name: numbers(values[rows]) for name, values in curves.items() if values is not None}
@@ -165,17 +165,8 @@ def _line_views(fields: Fields) -> dict[str, Any]:
 
 def colour_maps() -> dict[str, str]:
     """256 colours of each map as bytes r, g, b."""
-    return {name: _colour_map(name) for name in ("viridis", "magma")}
-
-
-def _colour_map(name: str) -> str:
-    colours = matplotlib.colormaps[name](np.arange(256), bytes=True)[:, :3]
-    return base64.b64encode(np.ascontiguousarray(colours).tobytes()).decode()
-
-
-def _limits(values: np.ndarray) -> tuple[float, float]:
-    finite = values[np.isfinite(values)]
-    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    colours = {name: matplotlib.colormaps[name](np.arange(256), bytes=True)[:, :3] for name in ("viridis", "magma")}
+    return {name: base64.b64encode(rgb.tobytes()).decode() for name, rgb in colours.items()}
 
 
 def numbers(values: Iterable[float]) -> list[float | None]:

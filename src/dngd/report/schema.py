@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import jsonschema
@@ -25,45 +26,26 @@ def validate_run(directory: Path, most: int = 20) -> list[str]:
 
     A torn last line of the history is allowed, as is a history that does not exist yet.
     """
-    violations = []
-    for violation in _violations(directory):
-        violations.append(violation)
-        if len(violations) == most:
-            break
-    return violations
+    return list(islice(_violations(directory), most))
 
 
 def _violations(directory: Path) -> Iterator[str]:
-    try:
-        summary = _parse((directory / "summary.json").read_bytes())
-    except FileNotFoundError:
-        yield "summary.json: is missing"
-    except ValueError as error:
-        yield f"summary.json: {error}"
+    summary, history = directory / "summary.json", directory / "history.jsonl"
+    texts = []
+    if summary.exists():
+        texts.append(("summary", "summary.json", summary.read_bytes()))
     else:
-        yield from _check("summary", summary, "summary.json")
-    try:
-        lines = (directory / "history.jsonl").read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return
-    for number, line in enumerate(lines, 1):
-        if number == len(lines):  # what follows the last newline: nothing, or a torn line
-            continue
+        yield "summary.json: is missing"
+    if history.exists():
+        lines = history.read_bytes().split(b"\n")[:-1]  # what follows the last newline is nothing, or a torn line
+        texts += [("history", f"history.jsonl:{number}", line) for number, line in enumerate(lines, 1)]
+    for name, place, text in texts:
         try:
-            row = _parse(line)
+            value = json.loads(text, parse_constant=_refuse)
         except ValueError as error:
-            yield f"history.jsonl:{number}: {error}"
+            yield f"{place}: {error}"
         else:
-            yield from _check("history", row, f"history.jsonl:{number}")
-
-
-def _check(name: str, value: Any, place: str) -> Iterator[str]:
-    for error in validator(name).iter_errors(value):
-        yield f"{place}: {error.json_path}: {error.message}"
-
-
-def _parse(text: bytes) -> Any:
-    return json.loads(text, parse_constant=_refuse)
+            yield from (f"{place}: {error.json_path}: {error.message}" for error in validator(name).iter_errors(value))
 
 
 def _refuse(constant: str) -> None:

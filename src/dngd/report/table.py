@@ -3,14 +3,13 @@
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dngd.report.curve import measured, quartiles
 from dngd.report.group import Group, group_runs
-from dngd.report.markdown import markdown_table
 from dngd.report.run import Run, as_number
 
 SECONDS = "Seconds exclude compilation."
@@ -47,14 +46,6 @@ class Row:
         return len(self.group.runs)
 
 
-@dataclass(frozen=True)
-class Beside:
-    """A column of numbers known from elsewhere, one for each row, NaN where there is none."""
-
-    title: str
-    values: Sequence[float]
-
-
 def make_rows(runs: Sequence[Run], thresholds: Sequence[float] | None = None) -> list[Row]:
     """One row per problem and method, best median first within a problem."""
     return group_rows(group_runs(runs), tuple(default_thresholds(runs) if thresholds is None else thresholds))
@@ -74,13 +65,11 @@ def default_thresholds(runs: Sequence[Run], most: int = 3) -> list[float]:
 
 def _row(group: Group, thresholds: tuple[float, ...]) -> Row:
     ended = [run for run in group.runs if not run.running] or list(group.runs)
-    errors = [_error(run) for run in ended]
-    errors = np.array([error for error in errors if not math.isnan(error)])
+    errors = np.array([error for run in ended if not math.isnan(error := _error(run))])
     if not np.isfinite(errors).any():
         errors = np.full(1, math.nan)  # no reference, or nothing but failures: there is no number to print
-    lower, median, upper = (float(value) for value in quartiles(errors))
-    times = np.array([[_seconds_to(run, threshold) for threshold in thresholds] for run in ended])
-    times = times.reshape(len(ended), len(thresholds))
+    lower, median, upper = map(float, quartiles(errors))
+    times = np.array([_seconds_to(run, thresholds) for run in ended]).reshape(len(ended), len(thresholds))
     return Row(
         group=group,
         failed=sum(run.failed for run in group.runs),
@@ -92,8 +81,8 @@ def _row(group: Group, thresholds: tuple[float, ...]) -> Row:
         steps=_median([as_number(run.summary.get("steps")) for run in ended]),
         seconds=_median([as_number(run.summary.get("seconds")) for run in ended]),
         thresholds=thresholds,
-        reached=tuple(float(value) for value in quartiles(times)[1]),
-        reached_by=tuple(int(value) for value in np.isfinite(times).sum(0)),
+        reached=tuple(quartiles(times)[1].tolist()),
+        reached_by=tuple(np.isfinite(times).sum(0).tolist()),
     )
 
 
@@ -103,9 +92,9 @@ def _error(run: Run) -> float:
     return math.inf if run.failed or unknown else run.rel_l2
 
 
-def _seconds_to(run: Run, threshold: float) -> float:
+def _seconds_to(run: Run, thresholds: Sequence[float]) -> list[float]:
     seconds, errors = measured(run, "rel_l2")
-    return float(seconds[errors <= threshold].min()) if (errors <= threshold).any() else math.inf
+    return [seconds[errors <= threshold].min(initial=math.inf) for threshold in thresholds]
 
 
 def _median(values: list[float]) -> float:
@@ -153,40 +142,51 @@ def best_rows(rows: Sequence[Row]) -> set[int]:
     return best
 
 
-def to_markdown(rows: Sequence[Row], beside: Sequence[Beside] = ()) -> str:
-    """A GitHub table, with the problem as its first column, the best median of each problem in bold."""
+def markdown_table(titles: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:
+    """A table for GitHub and most other readers of Markdown; the first `left` columns are aligned to the left."""
+    rule = "|" + "---|" * left + "---:|" * (len(titles) - left)
+    shown = [[text.replace("|", "\\|").replace("\n", " ") for text in line] for line in lines]
+    rows = ["| " + " | ".join(line) + " |" for line in (titles, *shown)]
+    return "\n".join([rows[0], rule, *rows[1:]]) + "\n"
+
+
+def to_markdown(rows: Sequence[Row], beside: Mapping[str, Sequence[float]] = {}) -> str:
+    """A GitHub table, with the problem as its first column, the best median of each problem in bold.
+
+    `beside` holds further columns by title: numbers known from elsewhere, one for each row, NaN where there is none.
+    """
     best = best_rows(rows)
     lines = []
     for k, row in enumerate(rows):
-        entries = [row.group.problem, *cells(row), *(scientific(column.values[k]) for column in beside)]
+        entries = [row.group.problem, *cells(row), *(scientific(values[k]) for values in beside.values())]
         if k in best:
             entries[2] = f"**{entries[2]}**"
         lines.append(entries)
-    titles = ["problem", *header(rows), *(column.title for column in beside)]
+    titles = ["problem", *header(rows), *beside]
     legend = LEGEND if any(row.thresholds for row in rows) else f"{MEDIANS} {SECONDS}"
     return markdown_table(titles, lines, left=2) + f"\n{legend}\n"
 
 
-def to_csv(rows: Sequence[Row], beside: Sequence[Beside] = ()) -> str:
+def to_csv(rows: Sequence[Row], beside: Mapping[str, Sequence[float]] = {}) -> str:
     """Full precision, one column per number; unknown is empty, infinite is `inf`."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     thresholds = rows[0].thresholds if rows else ()
     reached = [name for t in thresholds for name in (f"seconds_to_{t:.0e}", f"runs_to_{t:.0e}")]
     titles = ["problem", "method", "runs", "failed", "running", "lower_quartile", "median", "upper_quartile"]
-    writer.writerow([*titles, "steps", "seconds", *reached, *(column.title for column in beside)])
+    writer.writerow([*titles, "steps", "seconds", *reached, *beside])
     for k, row in enumerate(rows):
         numbers = [row.runs, row.failed, row.running, row.lower, row.median, row.upper, row.steps, row.seconds]
         numbers += [number for pair in zip(row.reached, row.reached_by, strict=True) for number in pair]
-        numbers += [column.values[k] for column in beside]
+        numbers += [values[k] for values in beside.values()]
         writer.writerow([row.group.problem, row.group.label, *("" if math.isnan(x) else repr(x) for x in numbers)])
     return stream.getvalue()
 
 
-def to_latex(rows: Sequence[Row], beside: Sequence[Beside] = ()) -> str:
+def to_latex(rows: Sequence[Row], beside: Mapping[str, Sequence[float]] = {}) -> str:
     """A `tabular` for the booktabs package."""
     best = best_rows(rows)
-    titles = ["problem", *header(rows), *(column.title for column in beside)]
+    titles = ["problem", *header(rows), *beside]
     lines = ["% needs \\usepackage{booktabs}", "\\begin{tabular}{ll" + "r" * (len(titles) - 2) + "}", "\\toprule"]
     lines += [" & ".join(_latex(title) for title in titles) + r" \\", "\\midrule"]
     for k, row in enumerate(rows):
@@ -194,7 +194,7 @@ def to_latex(rows: Sequence[Row], beside: Sequence[Beside] = ()) -> str:
         entries[2] = _power(row.median, bold=k in best)
         if not math.isnan(row.median):
             entries[3] = f"[{_power(row.lower)}, {_power(row.upper)}]"
-        entries += [_power(column.values[k]) for column in beside]
+        entries += [_power(values[k]) for values in beside.values()]
         lines.append(" & ".join(entries) + r" \\")
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
 

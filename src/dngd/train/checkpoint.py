@@ -25,8 +25,8 @@ from jaxtyping import PyTree
 
 from dngd import __version__
 from dngd.check import count
-from dngd.train.directory import atomic_write, explain
 from dngd.train.environment import processor
+from dngd.train.files import atomic_write, writing
 
 FORMAT = 3
 PATTERN = re.compile(r"checkpoint-(\d{9,})\.npz")
@@ -53,20 +53,16 @@ def save(directory: str | os.PathLike, tree: PyTree, metadata: Mapping[str, Any]
     directory = Path(directory)
     path = directory / f"checkpoint-{step:09d}.npz"
     data = serialize(tree, metadata)
-    try:
+    with writing(path, CheckpointError, ". Earlier checkpoints are intact"):
         directory.mkdir(parents=True, exist_ok=True)
         for leftover in directory.glob("*.tmp"):  # of a process that was killed while it wrote
             leftover.unlink(missing_ok=True)
         atomic_write(path, data)
-    except OSError as error:
-        raise CheckpointError(f"{explain(error, path)}. Earlier checkpoints are intact") from error
-    try:
+    with writing(directory, CheckpointError):
         found = _numbered(directory)
         older = [file for number, file in found if number < step]
         for file in [*older[keep - 1 :], *(file for number, file in found if number > step)]:
             file.unlink(missing_ok=True)
-    except OSError as error:
-        raise CheckpointError(explain(error, directory)) from error
     return path
 
 

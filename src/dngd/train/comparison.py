@@ -16,7 +16,8 @@ import jax
 from dngd.check import count
 from dngd.config import Config
 from dngd.config.method import check_method
-from dngd.train.directory import RunDirectory, RunDirectoryError, atomic_write, read_summary
+from dngd.train.directory import RunDirectory, RunDirectoryError, read_summary
+from dngd.train.files import atomic_write, writing
 from dngd.train.locate import find_problem
 from dngd.train.record import run_summary
 
@@ -77,11 +78,9 @@ class Comparison:
                     )
             for name in ("methods", "seeds"):
                 described[name] = list(dict.fromkeys([*stored[name], *described[name]]))
-        try:
+        with writing(path, RunDirectoryError):
             self.out.mkdir(parents=True, exist_ok=True)
             atomic_write(path, yaml.safe_dump(described, sort_keys=False).encode())
-        except OSError as error:
-            raise RunDirectoryError(f"cannot write to {self.out}: {error.strerror}; choose another --out") from error
 
     def _run_one(self, name: str, config: Config) -> int:
         directory = self.out / name

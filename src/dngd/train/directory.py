@@ -1,71 +1,24 @@
-"""The directory of a run: who may use it, and how files are written so that none is ever half written.
+"""The directory of a run: who may use it, its configuration and its summary.
 
 A run directory belongs to one configuration (`config.yaml`) and, while it is being written, to one process: an
 advisory lock on `.lock` that the operating system drops when the process ends, however it ends (`dngd.train.lock`).
 """
 
-import contextlib
-import errno
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from dngd.train import lock
+from dngd.train.files import atomic_write, writing
 from dngd.train.history import plain
 
 CONFIG, SUMMARY, HISTORY, CHECKPOINT, LOCK = "config.yaml", "summary.json", "history.jsonl", "checkpoint", ".lock"
 
-FULL = errno.ENOSPC, getattr(errno, "EDQUOT", None), errno.EFBIG
-FORBIDDEN = errno.EROFS, errno.EACCES, errno.EPERM
-MISPLACED = errno.ENOTDIR, errno.EEXIST, errno.EISDIR
-REMEDIES = {
-    FULL: "free space there (or raise the quota or file size limit), or choose another directory with --out",
-    FORBIDDEN: "make the directory writable, or choose another one with --out",
-    MISPLACED: "a file stands where a directory is needed (or the reverse): choose another directory with --out",
-}
-
 
 class RunDirectoryError(Exception):
     """A run directory that cannot be used: which, why, and what to do."""
-
-
-def explain(error: OSError, path: Path) -> str:
-    """An error of the operating system: path, reason, remedy."""
-    found = (remedy for codes, remedy in REMEDIES.items() if error.errno in codes)
-    remedy = next(found, "check the disk, or choose another directory with --out")
-    return f"cannot write {path}: {error.strerror or error}; {remedy}"
-
-
-@contextlib.contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise RunDirectoryError(explain(error, path)) from error
-
-
-def atomic_write(path: Path, data: bytes | memoryview) -> None:
-    """Write a file so that, whatever happens, `path` holds either its old contents or all of the new ones."""
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        with open(temporary, "wb", buffering=0) as file:
-            view = memoryview(data)
-            while view:
-                view = view[file.write(view) :]
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
-    if hasattr(os, "O_DIRECTORY"):  # make the new name survive a power failure; Windows has no way to ask for it
-        descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 class RunDirectory:
@@ -85,7 +38,7 @@ class RunDirectory:
         import yaml
 
         path, text = Path(path), _dump(config)
-        with _explained(path):
+        with writing(path, RunDirectoryError):
             path.mkdir(parents=True, exist_ok=True)
         held = _acquire(path)
         try:
@@ -94,11 +47,11 @@ class RunDirectory:
                 _check_same(path, read_config(path), config)
             else:
                 _check_empty(path)
-                with _explained(path / CONFIG):
+                with writing(path / CONFIG, RunDirectoryError):
                     atomic_write(path / CONFIG, text.encode())
             return cls(path, config, held, existed)
         except BaseException:
-            lock.release(held)
+            os.close(held)
             raise
 
     @classmethod
@@ -110,20 +63,20 @@ class RunDirectory:
 
     def change(self, config: Mapping[str, Any]) -> None:
         """Replace the configuration of a run that gets another budget."""
-        with _explained(self.path / CONFIG):
+        with writing(self.path / CONFIG, RunDirectoryError):
             atomic_write(self.path / CONFIG, _dump(config).encode())
         self.config = dict(config)
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Replace `summary.json`; numbers that are not finite become null."""
         text = json.dumps(plain(summary), indent=2, ensure_ascii=False) + "\n"
-        with _explained(self.path / SUMMARY):
+        with writing(self.path / SUMMARY, RunDirectoryError):
             atomic_write(self.path / SUMMARY, text.encode())
 
     def close(self) -> None:
         """Let go of the lock."""
         if self._lock is not None:
-            lock.release(self._lock)
+            os.close(self._lock)
             self._lock = None
 
     def __enter__(self) -> "RunDirectory":
@@ -137,50 +90,41 @@ def read_config(path: str | os.PathLike) -> dict[str, Any]:
     """Read the configuration of a run directory; needs no lock."""
     import yaml
 
-    file, remedy = Path(path) / CONFIG, "write settings as `name: value`, or restore the file"
-    config = _parsed(file, yaml.safe_load, f"plain YAML ({{}}); {remedy}", yaml.YAMLError)
-    if config is _ABSENT:
+    remedy = "write settings as `name: value`, or restore the file"
+    config = _read(Path(path) / CONFIG, yaml.safe_load, "plain YAML", yaml.YAMLError, remedy)
+    if config is None:
         raise RunDirectoryError(
             f"{path} is not a run directory (it has no {CONFIG}); check the path, or start a run with dngd solve"
-        )
-    if not isinstance(config, dict) or not all(isinstance(key, str) for key in config):
-        raise RunDirectoryError(
-            f"{file} holds a {type(config).__name__}, not a mapping from names to settings; {remedy}"
         )
     return config
 
 
 def read_summary(path: str | os.PathLike) -> dict[str, Any] | None:
     """Read the summary of a run directory, None if there is none yet; needs no lock."""
-    file = Path(path) / SUMMARY
-    summary = _parsed(file, json.loads, "JSON ({}); remove it, or restore the file", ValueError)
-    if summary is _ABSENT:
-        return None
-    if not isinstance(summary, dict):
-        raise RunDirectoryError(f"{file} holds a {type(summary).__name__}, not an object; remove or restore the file")
-    return summary
+    return _read(Path(path) / SUMMARY, json.loads, "JSON", ValueError, "remove it, or restore the file")
 
 
-_ABSENT = object()
-
-
-def _parsed(file: Path, parse: Callable[[str], Any], what: str, trouble: type[Exception]) -> Any:
+def _read(
+    file: Path, parse: Callable[[str], Any], form: str, trouble: type[Exception], remedy: str
+) -> dict[str, Any] | None:
+    """The mapping that a file holds; None if there is no such file."""
     try:
-        return parse(file.read_text(encoding="utf-8"))
+        found = parse(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return _ABSENT
+        return None
     except OSError as error:
         raise RunDirectoryError(f"cannot read {file}: {error.strerror}; check its permissions") from error
     except (trouble, UnicodeDecodeError) as error:
-        raise RunDirectoryError(f"{file} is not {what.format(' '.join(str(error).split()))}") from error
+        raise RunDirectoryError(f"{file} is not {form} ({' '.join(str(error).split())}); {remedy}") from error
+    if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+        raise RunDirectoryError(f"{file} holds a {type(found).__name__}, not a mapping from names to values; {remedy}")
+    return found
 
 
 def _dump(config: Mapping[str, Any]) -> str:
     import yaml
 
     for key, value in config.items():
-        if not isinstance(key, str):
-            raise RunDirectoryError(f"config has the key {key!r}; names of settings are strings")
         try:
             yaml.safe_dump(value)
         except yaml.YAMLError as error:
@@ -193,7 +137,7 @@ def _dump(config: Mapping[str, Any]) -> str:
 
 def _acquire(path: Path) -> int:
     """The descriptor that holds the lock."""
-    with _explained(path / LOCK):
+    with writing(path / LOCK, RunDirectoryError):
         try:
             return lock.acquire(path / LOCK)
         except lock.InUseError as holder:

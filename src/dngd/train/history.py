@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dngd.check import count
+from dngd.train.files import write_all, writing
 
 
 class HistoryError(Exception):
@@ -41,12 +42,10 @@ class History:
 
     def __init__(self, path: str | os.PathLike):
         self.path = Path(path)
-        try:
+        with writing(self.path, HistoryError):
             self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115 - closed by `close`
             self.position = self._last_row_end(self._file.seek(0, os.SEEK_END))
             self._file.truncate(self.position)
-        except OSError as error:
-            raise self._error(error) from error
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Write one row; if the disk is full no part of it stays."""
@@ -54,23 +53,20 @@ class History:
             line = json.dumps(row, allow_nan=False)  # the common case, and several times faster than `plain`
         except (TypeError, ValueError):
             line = json.dumps(plain(row))
-        view = memoryview(line.encode() + b"\n")
-        size = len(view)
-        try:
-            while view:
-                view = view[self._file.write(view) :]
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                self._file.truncate(self.position)
-            raise self._error(error) from error
-        self.position += size
+        data = line.encode() + b"\n"
+        with writing(self.path, HistoryError):
+            try:
+                write_all(self._file, data)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    self._file.truncate(self.position)
+                raise
+        self.position += len(data)
 
     def sync(self) -> None:
         """Wait until all rows are on the disk; the system has them as soon as they are appended."""
-        try:
+        with writing(self.path, HistoryError):
             os.fsync(self._file.fileno())
-        except OSError as error:
-            raise self._error(error) from error
 
     def truncate(self, position: int) -> str | None:
         """Drop the rows after `position`; a note if the file does not reach that far or has no row ending there."""
@@ -79,10 +75,8 @@ class History:
         note = None
         if end < position:
             note = f"{self.path} has no row that ends at byte {position}: rows after byte {end} are missing from it"
-        try:
+        with writing(self.path, HistoryError):
             self._file.truncate(end)
-        except OSError as error:
-            raise self._error(error) from error
         self.position = end
         return note
 
@@ -106,12 +100,6 @@ class History:
                 return start + newline + 1
             position = start
         return 0
-
-    def _error(self, error: OSError) -> HistoryError:
-        return HistoryError(
-            f"cannot write {self.path}: {error.strerror or error}; free space or make the directory writable, or "
-            "choose another directory with --out"
-        )
 
 
 def read(path: str | os.PathLike) -> list[dict[str, Any]]:

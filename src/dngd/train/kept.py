@@ -8,8 +8,9 @@ import numpy as np
 
 from dngd.problem.view import view
 from dngd.train import checkpoint
-from dngd.train.directory import RunDirectory, atomic_write, read_summary
+from dngd.train.directory import RunDirectory, read_summary
 from dngd.train.estimate import Estimate
+from dngd.train.files import atomic_write
 from dngd.train.history import History
 from dngd.train.observer import Observer
 from dngd.train.position import Position

@@ -19,7 +19,10 @@ class InUseError(Exception):
 
 
 def acquire(path: Path) -> int:
-    """Lock a file, which is made if there is none, and write who has it; returns the descriptor that holds the lock."""
+    """Lock a file, which is made if there is none, and write who has it; returns the descriptor that holds the lock.
+
+    Close it to let go. Leave the file: removing it could take away a lock that another process just got.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         if not _locked(descriptor):
@@ -31,11 +34,6 @@ def acquire(path: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def release(descriptor: int) -> None:
-    """Let go. The file stays: removing it could take away a lock that another process just got."""
-    os.close(descriptor)
 
 
 def _locked(descriptor: int) -> bool:

@@ -1,4 +1,4 @@
-"""Slow twins of the operators: nested `jax.jacfwd`, nothing shared. For tests and for doubt."""
+"""Slow twins of the differential operators: nested `jax.jacfwd`, nothing shared."""
 
 from collections.abc import Callable, Sequence
 
