@@ -10,6 +10,7 @@ from typing import Literal
 import jax
 import tyro
 
+from dngd.catalogue import GALLERY
 from dngd.cli.cache import use_cache
 from dngd.cli.exit_code import ExitCode
 from dngd.train.checkpoint import CheckpointError
@@ -122,21 +123,21 @@ def complexity(
 def gallery(
     problems: str | None = None,
     seconds: float = 300.0,
-    seed: int = 0,
+    seeds: int = 1,
     out: Path | None = None,
     quiet: bool = False,
 ) -> int:
     """Errors and estimates of problems as a stranger states them, with default settings.
 
     Args:
-        problems: problem names, separated by commas (default: all)
+        problems: problem names, separated by commas (default: all of the gallery, see dngd list)
         seconds: training budget of each run
-        seed: seed of all runs
+        seeds: number of seeds, counted from 0; the table has medians
         out: directory of the results (default: runs/reproduce-gallery-SECONDSs)
         quiet: print the results only
     """
     out = Path("runs") / f"reproduce-gallery-{seconds:g}s" if out is None else out
-    return _show(galleries.run_gallery(_names(problems) or tuple(galleries.PROBLEMS), seconds, seed, out, _say(quiet)))
+    return _show(galleries.run_gallery(_names(problems) or tuple(GALLERY), seconds, seeds, out, _say(quiet)))
 
 
 STUDIES: dict[str, Callable[..., int]] = {

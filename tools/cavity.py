@@ -22,12 +22,7 @@ from numpy.polynomial import legendre
 from scipy.linalg import eigh, lu_factor, lu_solve
 
 from dngd.catalogue.reference.cavity import CavityTable, clamped_basis
-from dngd.catalogue.reference.corner import Lid, complex_position, goursat, lift_derivatives, smooth_lid
-
-
-def constant_lid():
-    """u = 1, the classical cavity; for comparison with published values."""
-    return Lid(lambda x: (np.ones_like(x), np.zeros_like(x), np.zeros_like(x)), 1.0, 0.0)
+from dngd.catalogue.reference.corner import complex_position, goursat, lift_derivatives, smooth_lid
 
 
 def corner_laplacian(lid, x, y):

@@ -1,77 +1,98 @@
-"""Solve the gallery with default settings, one process a problem, and write the table."""
+"""Solve the gallery with default settings, one process a run, and write the table."""
 
-import functools
 import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import dngd
 from dngd import check
+from dngd.catalogue import GALLERY
 from dngd.report.table import markdown_table
 from dngd.train.directory import read_summary
+from dngd.train.files import atomic_write
 from reproduce.cells import ROOT
-from reproduce.gallery import evolution, steady
+from reproduce.gallery.published import BEST
 
-PROBLEMS: dict[str, Callable[[], dngd.Problem]] = {
-    "transport50": evolution.transport,
-    "transport100": functools.partial(evolution.transport, 100.0),
-    "wave": evolution.wave,
-    "klein_gordon": evolution.klein_gordon,
-    "sine_gordon": evolution.sine_gordon,
-    "burgers": evolution.burgers,
-    "fisher": evolution.fisher,
-    "lorenz": evolution.lorenz,
-    "van_der_pol": evolution.van_der_pol,
-    "helmholtz14": steady.helmholtz,
-    "helmholtz66": functools.partial(steady.helmholtz, 6, 6),
-    "multiscale": steady.multiscale,
-    "l_shape": steady.l_shape,
-    "kovasznay": steady.kovasznay,
-    "kovasznay_mm": functools.partial(steady.kovasznay, 40.0, 250.0, 1e-5),
-    "conduction": steady.conduction,
-}
+HEADER = (
+    "problem",
+    "error",
+    "estimate",
+    "ratio",
+    "seeds",
+    "steps",
+    "seconds",
+    "with compiling",
+    "outcome",
+    "best published",
+)
 
 
-def run_gallery(names: Sequence[str], seconds: float, seed: int, out: Path, say: Callable[[str], None]) -> list[Path]:
-    """Solve what is not solved yet, and write `table.md`."""
-    unknown = [name for name in names if name not in PROBLEMS]
-    if unknown:
-        raise ValueError(check.unknown("problem", unknown[0], PROBLEMS))
+def run_gallery(names: Sequence[str], seconds: float, seeds: int, out: Path, say: Callable[[str], None]) -> list[Path]:
+    """Solve what is not solved yet, seed after seed, and write `table.md` after each; returns what was written."""
     for name in names:
-        directory = out / f"{name}-seed{seed}"
-        summary = read_summary(directory)
-        if summary is None or summary["status"] != "finished":
-            say(f"{name} …")
-            command = [sys.executable, "-m", "reproduce.gallery.run", name, str(seconds), str(seed), str(directory)]
-            subprocess.run(command, cwd=ROOT, check=False)
-    rows = [row for name in PROBLEMS if (row := _row(name, out / f"{name}-seed{seed}")) is not None]
-    out.mkdir(parents=True, exist_ok=True)
-    header = ("problem", "error", "estimate", "ratio", "steps", "seconds", "with compiling", "outcome")
-    (out / "table.md").write_text(markdown_table(header, rows) + "\n")
+        if name not in GALLERY:
+            raise ValueError(check.unknown("problem", name, GALLERY))
+    if seeds < 1:
+        raise ValueError(f"seeds={seeds!r} leaves nothing to run; give at least 1, such as --seeds 3")
+    for seed in range(seeds):
+        for name in names:
+            directory = out / f"{name}-seed{seed}"
+            summary = read_summary(directory)
+            if summary is None or summary["status"] != "finished":
+                say(f"{name}, seed {seed} …")
+                command = [sys.executable, "-m", "reproduce.gallery.run", name, str(seconds), str(seed), str(directory)]
+                subprocess.run(command, cwd=ROOT, check=False)
+        write_table(out)
     return [out / "table.md"]
 
 
-def _row(name: str, directory: Path) -> tuple[str, ...] | None:
-    summary = read_summary(directory)
-    if summary is None:
+def write_table(out: Path) -> None:
+    """A row for each problem that has runs in `out`, with medians over its seeds."""
+    rows = [row for name in GALLERY if (row := table_row(name, _summaries(name, out))) is not None]
+    out.mkdir(parents=True, exist_ok=True)
+    trust = "Medians over seeds. Best published: P is read in code, log or paper by us, S is seen quoted in a summary."
+    atomic_write(out / "table.md", f"{markdown_table(HEADER, rows)}\n\n{trust}\n".encode())
+
+
+def table_row(name: str, summaries: Sequence[dict[str, Any]]) -> tuple[str, ...] | None:
+    """Medians over the runs of a problem; None without any. A run without an error or estimate counts as infinite."""
+    if not summaries:
         return None
-    error, estimate = summary["rel_l2"], summary["estimate"]
-    both = error is not None and estimate is not None
+    error, estimate = _median(summaries, "rel_l2"), _median(summaries, "estimate")
+    both = np.isfinite([error, estimate]).all()
+    outcomes = [summary["outcome"] for summary in summaries]
+    training = float(np.median([summary["seconds"] for summary in summaries]))
+    compiling = float(np.median([summary["compile_seconds"] for summary in summaries]))
     return (
-        f"`{name}`: {PROBLEMS[name]().description}",
-        "–" if error is None else f"{error:.1e}",
-        "–" if estimate is None else f"{estimate:.1e}",
+        f"`{name}`: {GALLERY[name]().description}",
+        f"{error:.1e}" if np.isfinite(error) else "–",
+        f"{estimate:.1e}" if np.isfinite(estimate) else "–",
         f"{estimate / error:.2f}" if both else "–",
-        str(summary["steps"]),
-        f"{summary['seconds']:.0f}",
-        f"{summary['seconds'] + summary['compile_seconds']:.0f}",
-        summary["outcome"],
+        str(len(summaries)),
+        f"{np.median([summary['steps'] for summary in summaries]):.0f}",
+        f"{training:.0f}",
+        f"{training + compiling:.0f}",
+        ", ".join(f"{outcomes.count(one)} {one}" if len(set(outcomes)) > 1 else one for one in dict.fromkeys(outcomes)),
+        str(BEST.get(name, "–")),
     )
+
+
+def _median(summaries: Sequence[dict[str, Any]], key: str) -> float:
+    values = [summary[key] for summary in summaries]
+    return float(np.median([np.inf if value is None else value for value in values]))
+
+
+def _summaries(name: str, out: Path) -> list[dict[str, Any]]:
+    paths = sorted(out.glob(f"{name}-seed*"), key=lambda path: int(path.name.rpartition("seed")[2]))
+    return [summary for path in paths if (summary := read_summary(path)) is not None]
 
 
 if __name__ == "__main__":
     problem, budget, number, path = sys.argv[1:]
-    found = dngd.solve(PROBLEMS[problem](), seconds=float(budget), seed=int(number), out=path, quiet=True)
+    found = dngd.solve(problem, seconds=float(budget), seed=int(number), out=path, quiet=True)
     print(json.dumps({name: found.summary[name] for name in ("problem", "rel_l2", "estimate", "outcome", "message")}))

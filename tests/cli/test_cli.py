@@ -26,7 +26,7 @@ def _no_cache(monkeypatch, tmp_path):
 def test_list_names_every_problem(capsys):
     assert main(["list"]) == ExitCode.DONE
     printed = capsys.readouterr().out
-    assert all(name in printed for name in ("heat", "poisson100k", "inverse", "lbfgs"))
+    assert all(name in printed for name in ("heat", "poisson100k", "inverse", "lbfgs", "the gallery", "hjb20"))
 
 
 def test_solve_resume_report(tmp_path, capsys):

@@ -1,46 +1,66 @@
-"""The gallery's problems are stated and nothing more, and their references solve them."""
+"""The gallery's study: runs that are not repeated, and medians beside what others have published."""
 
-import jax
-import jax.numpy as jnp
-import numpy as np
+import json
+from pathlib import Path
+
 import pytest
 
-from dngd.problem.accuracy import Reference
-from dngd.problem.by_name import call_by_name
-from dngd.problem.formulation import Formulation
-from dngd.problem.model import Model
-from reproduce.gallery.run import PROBLEMS, run_gallery
+from dngd.catalogue import GALLERY
+from reproduce.gallery import run
+from reproduce.gallery.published import BEST
+from reproduce.gallery.run import HEADER, run_gallery, table_row
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_nothing_but_the_statement(name):
-    problem = PROBLEMS[name]()
-    assert problem.network is None
-    assert not problem.presets
-    assert not problem.stages
-    assert all(condition.weight == 1.0 for condition in problem.conditions.values())
-    assert problem.reference is not None
+def summary(error, **others):
+    found = {"status": "finished", "rel_l2": error, "estimate": 2e-3, "steps": 10, "seconds": 5.0}
+    return found | {"compile_seconds": 3.0, "outcome": "seconds"} | others
 
 
-@pytest.mark.parametrize("name", [name for name in PROBLEMS if name not in ("lorenz", "van_der_pol")])
-def test_the_reference_solves_the_problem(name):
-    problem = PROBLEMS[name]()
-    given = problem.reference.function if isinstance(problem.reference, Reference) else problem.reference
-    coordinates = problem.domain.coordinates
-
-    def exact(point):
-        value = call_by_name(given, coordinates, point)
-        return jnp.stack(value) if isinstance(value, tuple) else jnp.atleast_1d(value)
-
-    formulation = Formulation.of(problem)
-    batch = formulation.problem.sample(jax.random.key(0))
-    for term in formulation.problem.terms():
-        residual = jax.vmap(lambda point, term=term: term.residual(Model(exact, {}), point))(batch[term.name])
-        size = np.asarray(formulation.rows[term.name])
-        wrong = np.abs(np.asarray(residual)).reshape(len(residual), -1) / size
-        assert np.median(wrong) < 1e-8, term.name
+def cells(name, *summaries):
+    return dict(zip(HEADER, table_row(name, summaries), strict=True))
 
 
-def test_unknown_problems_are_refused(tmp_path):
+def test_a_row_has_medians_and_the_best_published_error():
+    row = cells("transport100", summary(1e-3), summary(4e-3), summary(9e-3, estimate=8e-3, outcome="not_converged"))
+    assert (row["error"], row["estimate"], row["ratio"], row["seeds"]) == ("4.0e-03", "2.0e-03", "0.50", "3")
+    assert row["outcome"] == "2 seconds, 1 not_converged"
+    assert row["best published"] == "6.9e-04 (JAX-PI; P)"
+    assert (row["seconds"], row["with compiling"]) == ("5", "8")
+
+
+def test_a_run_without_an_error_counts_as_failed():
+    row = cells("lorenz", summary(None), summary(None), summary(1e-3, estimate=None))
+    assert (row["error"], row["ratio"], row["best published"]) == ("–", "–", "–")
+    assert row["estimate"] == "2.0e-03"
+    assert table_row("lorenz", []) is None
+
+
+def test_published_errors_belong_to_problems_and_say_where_they_are_from():
+    assert {name for name in BEST if name not in GALLERY} <= {"cavity3200", "cavity7500"}
+    for published in BEST.values():
+        assert 0 < published.error < 0.1
+        assert published.trust in ("P", "S")
+
+
+def test_finished_runs_are_not_repeated(tmp_path, monkeypatch):
+    started = []
+
+    def process(command, **_):
+        started.append(Path(command[-1]).name)
+        Path(command[-1]).mkdir(parents=True)
+        (Path(command[-1]) / "summary.json").write_text(json.dumps(summary(1e-3)))
+
+    monkeypatch.setattr(run.subprocess, "run", process)
+    run_gallery(["wave"], 1.0, 1, tmp_path, lambda text: None)
+    (written,) = run_gallery(["wave", "lorenz"], 1.0, 2, tmp_path, lambda text: None)
+    assert started == ["wave-seed0", "lorenz-seed0", "wave-seed1", "lorenz-seed1"]
+    table = written.read_text()
+    assert table.index("`wave`") < table.index("`lorenz`")
+    assert "transport" not in table
+
+
+def test_unknown_problems_and_seeds_are_refused(tmp_path):
     with pytest.raises(ValueError, match="did you mean 'lorenz'"):
-        run_gallery(["lorentz"], 1.0, 0, tmp_path, print)
+        run_gallery(["lorentz"], 1.0, 1, tmp_path, print)
+    with pytest.raises(ValueError, match="seeds=0 leaves nothing to run"):
+        run_gallery(["lorenz"], 1.0, 0, tmp_path, print)

@@ -1,4 +1,4 @@
-"""Problems by name: the paper's seven benchmarks, and two that one meets first."""
+"""Problems by name: the paper's seven benchmarks, two that one meets first, and the gallery."""
 
 from collections.abc import Callable
 
@@ -6,6 +6,8 @@ from dngd.catalogue.allen_cahn import allen_cahn
 from dngd.catalogue.burgers import burgers
 from dngd.catalogue.cavity import cavity
 from dngd.catalogue.fokker_planck import fokker_planck
+from dngd.catalogue.gallery import *  # noqa: F403 - names of problems, for dngd.catalogue.lorenz()
+from dngd.catalogue.gallery import GALLERY
 from dngd.catalogue.heat import heat
 from dngd.catalogue.inverse import inverse
 from dngd.catalogue.kovasznay import kovasznay
@@ -14,20 +16,21 @@ from dngd.catalogue.poisson100k import poisson100k
 from dngd.check import unknown
 from dngd.problem.problem import Problem
 
-CATALOGUE: dict[str, Callable[..., Problem]] = {
-    made.__name__: made
-    for made in (
-        heat,
-        fokker_planck,
-        kovasznay,
-        allen_cahn,
-        cavity,
-        poisson10,
-        poisson100k,
-        burgers,
-        inverse,
-    )
+PAPER: dict[str, Callable[..., Problem]] = {
+    made.__name__: made for made in (heat, fokker_planck, kovasznay, allen_cahn, cavity, poisson10, poisson100k)
 }
+"""The paper's seven, with its networks, points and rules as presets."""
+
+FIRST: dict[str, Callable[..., Problem]] = {made.__name__: made for made in (burgers, inverse)}
+"""Two that one meets first, with networks and points of their own."""
+
+GROUPS: dict[str, dict[str, Callable[..., Problem]]] = {
+    "the paper's": PAPER,
+    "two that one meets first": FIRST,
+    "the gallery, stated and nothing more": GALLERY,
+}
+
+CATALOGUE: dict[str, Callable[..., Problem]] = PAPER | FIRST | GALLERY
 
 
 def load(name: str) -> Problem:
@@ -40,4 +43,4 @@ def load(name: str) -> Problem:
     return CATALOGUE[name]()
 
 
-__all__ = ["CATALOGUE", "load", *CATALOGUE]
+__all__ = ["CATALOGUE", "FIRST", "GALLERY", "GROUPS", "PAPER", "load", *CATALOGUE]

@@ -84,7 +84,7 @@ def test_classical_cavity_has_the_published_extrema():
 
     They give seven digits; at this small size the extrema are within 5e-5 of theirs.
     """
-    table = cavity.solve([1000], 32, lid=cavity.constant_lid())[0]
+    table = cavity.solve([1000], 32, lid=corner.constant_lid())[0]
     s = np.linspace(0, 1, 4001)
     u = evaluate(table, 0.5 + 0 * s, s)[0]
     v = evaluate(table, s, 0.5 + 0 * s)[1]
@@ -123,7 +123,7 @@ def test_manufactured_streamfunction_is_recovered():
     assert np.abs(v + derivative(x, y, 1, 0)).max() < 1e-10
 
 
-@pytest.mark.parametrize("lid", [corner.smooth_lid(), cavity.constant_lid()])
+@pytest.mark.parametrize("lid", [corner.smooth_lid(), corner.constant_lid()])
 def test_corner_flow_is_a_stokes_flow(lid):
     """Lid and wall velocities, and grad p = Delta u for its pressure, away from the corner."""
     s = np.linspace(0.01, 1, 50)

@@ -2,7 +2,7 @@
 
 from .allen_cahn import AllenCahnTable, load_allen_cahn
 from .allen_cahn import evaluate as evaluate_allen_cahn
-from .cavity import CavityTable, load_cavity
+from .cavity import CavityTable, load_cavity, load_parabolic_cavity
 from .cavity import evaluate as evaluate_cavity
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "evaluate_cavity",
     "load_allen_cahn",
     "load_cavity",
+    "load_parabolic_cavity",
 ]

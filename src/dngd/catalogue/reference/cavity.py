@@ -17,7 +17,7 @@ from importlib import resources
 import numpy as np
 from numpy.polynomial import legendre
 
-from .corner import Lid, corner_pressure, lift_derivatives, smooth_lid
+from .corner import Lid, corner_pressure, lift_derivatives, parabolic_lid, smooth_lid
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,23 @@ def evaluate(table, x, y, chunk=4096):
 
 
 def load_cavity(reynolds):
-    """The stored table for Re = 100, 400, 1000 or 3000."""
-    source = resources.files(__package__) / "data" / "cavity.npz"
+    """The stored table for Re = 100, 400, 1000 or 3000 and the smooth lid."""
+    return _load("cavity", reynolds, smooth_lid())
+
+
+def load_parabolic_cavity():
+    """The stored table for Re = 100 and the lid 4x(1 - x)."""
+    return _load("cavity_parabolic", 100, parabolic_lid())
+
+
+def _load(name, reynolds, lid):
+    source = resources.files(__package__) / "data" / f"{name}.npz"
     with source.open("rb") as stream, np.load(stream) as archive:
         if reynolds not in archive["reynolds"]:
             raise ValueError(f"Re = {reynolds} is not stored; there are {archive['reynolds']}")
         return CavityTable(
             float(reynolds),
-            smooth_lid(),
+            lid,
             archive[f"streamfunction_{reynolds:.0f}"],
             archive[f"pressure_{reynolds:.0f}"],
         )

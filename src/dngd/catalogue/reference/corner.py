@@ -44,6 +44,16 @@ def smooth_lid(steepness=10.0):
     return Lid(derivatives, 0.0, steepness * np.tanh(steepness / 2))
 
 
+def constant_lid():
+    """u = 1, the classical cavity: its speed jumps at the corners."""
+    return Lid(lambda x: (np.ones_like(x), np.zeros_like(x), np.zeros_like(x)), 1.0, 0.0)
+
+
+def parabolic_lid():
+    """u = 4x(1 - x): zero at the corners, with slope 4."""
+    return Lid(lambda x: (4 * x * (1 - x), 4 - 8 * x, np.full_like(x, -8.0)), 0.0, 4.0)
+
+
 def goursat(lid, z):
     """f, f', f'', g, g', g'' for the two singular terms together."""
     logarithm = np.log(z)
