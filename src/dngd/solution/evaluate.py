@@ -74,7 +74,7 @@ def plain_function(problem: Problem, model: Model) -> Callable:
     ranges = problem.domain.parameters
     names, size = [one.name for one in ranges], problem.domain.space.dimension
 
-    def fields(point: Float[Array, " d"], **parameters: Any) -> Float[Array, " k"]:
+    def fields(point: Any, **parameters: Any) -> Float[Array, " k"]:
         point = jnp.asarray(point, jnp.result_type(float))
         if missing := [name for name in names if name not in parameters]:
             raise TypeError(f"a value of the parameter {missing[0]!r} is missing; pass {missing[0]}=…")

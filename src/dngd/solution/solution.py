@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dngd import check
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
+from dngd.problem.region import Region
 from dngd.problem.view import view
 from dngd.solution.evaluate import evaluate, plain_function, residual
+from dngd.solution.integral import MOST, Integral, integral
 from dngd.train.trainer import working_precision
 
 
@@ -30,14 +33,14 @@ class Solution:
     summary: Mapping[str, Any]
     history: Sequence[Mapping[str, Any]]
 
-    def predict(self, points: ArrayLike, **parameters: ArrayLike) -> np.ndarray:
+    def predict(self, points: ArrayLike, **parameters: Any) -> np.ndarray:
         """Evaluate the fields at points: `(N, fields)`, in the order of the problem's fields."""
         with self._precision():
             return self.problem.predict(self.model, np.asarray(points, float), **parameters)
 
     __call__ = predict
 
-    def evaluate(self, function: Callable, points: ArrayLike, **parameters: ArrayLike) -> np.ndarray:
+    def evaluate(self, function: Callable, points: ArrayLike, **parameters: Any) -> np.ndarray:
         """Evaluate a function of fields, coordinates, parameters, constants and coefficients, by name as in equations:
         `(N,)`, or `(N, k)` for a tuple of k.
 
@@ -46,10 +49,43 @@ class Solution:
         with self._precision():
             return evaluate(self.problem, self.model, function, points, parameters)
 
-    def residual(self, condition: str, points: ArrayLike, **parameters: ArrayLike) -> np.ndarray:
+    def residual(self, condition: str, points: ArrayLike, **parameters: Any) -> np.ndarray:
         """The residuals of one of the problem's conditions at points: `(N, k)`, zero where it is fulfilled."""
         with self._precision():
             return residual(self.problem, self.model, condition, points, parameters)
+
+    def integral(
+        self,
+        function: Callable,
+        on: Region | Sequence[str] | str | None = None,
+        *,
+        tolerance: float = 1e-8,
+        most: int = MOST,
+        **held: Any,
+    ) -> Integral:
+        """Integrate a function, as in `evaluate`, over the domain or a part of its boundary.
+
+        **Arguments:**
+
+        - `on`: faces by name, such as `"x+"` or `("x-", "y")`, or a `dngd.Curve`; the whole domain if not given. There
+          the function may also ask for the outward `normal`, an array of the spatial coordinates.
+        - `tolerance`: relative to the integral of the absolute value. The result says whether it is `met`.
+        - `most`: the number of evaluations that it may take.
+        - `held`: coordinates to hold, such as `t=0.5`, and values of the parameters. Arrays give an integral for each
+          value.
+
+        **Example:** the energy at two times `solution.integral(lambda u: u**2 / 2, t=[0.0, 1.0]).value`, a flux
+        `solution.integral(lambda u, normal: -k * u.gradient @ normal, on="x+")`.
+        """
+        with self._precision():
+            return integral(self.problem, self.model, function, on, held, tolerance, most)
+
+    def line(self, start: ArrayLike, end: ArrayLike, count: int = 201, **parameters: Any) -> tuple:
+        """The fields along a straight line: points `(count, d)` and values `(count, fields)`."""
+        check.count("count", count, 2)
+        start, end = (np.asarray(one, float) for one in (start, end))
+        points = start + np.linspace(0, 1, count)[:, None] * (end - start)
+        return points, self.predict(points, **parameters)
 
     @property
     def function(self) -> Callable:
