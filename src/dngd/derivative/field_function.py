@@ -52,7 +52,7 @@ class FieldFunction(eqx.Module):
     def __init__(
         self,
         function: Callable,
-        coordinates: Iterable[str] | Mapping[str, int],
+        coordinates: Coordinates | Iterable[str] | Mapping[str, int],
         fields: Iterable[str] | Mapping[str, int] = ("u",),
         parameters: Iterable[str] | Mapping[str, tuple[int, ...]] = (),
         spatial: Iterable[str] | None = None,

@@ -41,8 +41,12 @@ class Coordinates:
     spatial: tuple[int, ...]
 
     @classmethod
-    def of(cls, names: Iterable[str] | Mapping[str, int], spatial: Iterable[str] | None = None) -> "Coordinates":
+    def of(
+        cls, names: "Coordinates | Iterable[str] | Mapping[str, int]", spatial: Iterable[str] | None = None
+    ) -> "Coordinates":
         """Coordinates by name; `spatial` are those of the Laplacian, all but `t` if not given."""
+        if isinstance(names, Coordinates):
+            return names
         axes: list[str] = []
         groups = {}
         for name, size in sized(names, "coordinate").items():

@@ -1,7 +1,7 @@
 r"""How far a solution is from its reference: `‖u − u*‖₂ / ‖u*‖₂` on points that training never sees."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import equinox as eqx
@@ -54,10 +54,12 @@ class Reference:
 
 @dataclass(frozen=True)
 class Errors:
-    """Relative L² errors: over the chosen fields together, and of each field."""
+    """Relative L² errors: over the chosen fields together, of each field, and (`over`) for each tested set of
+    parameters."""
 
     rel_l2: float
     fields: dict[str, float]
+    over: tuple[dict[str, float], ...] = ()
 
 
 class Evaluator:
@@ -77,20 +79,22 @@ class Evaluator:
 
     def points(self, chunk: int) -> Float[Array, "N d"]:
         """The test points of a chunk, always the same."""
-        return _test_points(self._setting.domain, jax.random.fold_in(jax.random.key(TEST_SEED), chunk), self._chunk)
+        domain = self._setting.domain
+        return domain.tested(_test_points(domain, jax.random.fold_in(jax.random.key(TEST_SEED), chunk), self._chunk))
 
     def errors(self, model: Callable, quick: bool = False) -> Errors:
         """Errors over all test points, or the first few."""
         count = self._reference.points
         if quick and self._reference.quick is not None:
             count = min(count, self._reference.quick)
-        found, truth, inside = [], [], []
+        found, truth, inside, at = [], [], [], []
         for chunk in range(-(-count // self._chunk)):
             points, wanted = self.points(chunk), count - chunk * self._chunk
             found.append(np.asarray(predict(model, points[:wanted]), float))
             truth.append(self._truth_of(chunk, points)[:wanted])
             inside.append(self._inside_of(chunk, points)[:wanted])
-        return self._compare(*map(np.concatenate, (found, truth, inside)))
+            at.append(np.asarray(points[:wanted, self._setting.domain.space.dimension :], float))
+        return self._compare(*map(np.concatenate, (found, truth, inside, at)))
 
     def _truth_of(self, chunk: int, points) -> np.ndarray:
         if chunk not in self._truth:
@@ -120,17 +124,40 @@ class Evaluator:
             self._inside[chunk] = np.ones(len(points), bool) if inside is None else inside(np.asarray(points))
         return self._inside[chunk]
 
-    def _compare(self, found: np.ndarray, truth: np.ndarray, inside: np.ndarray) -> Errors:
+    def _compare(self, found: np.ndarray, truth: np.ndarray, inside: np.ndarray, at: np.ndarray) -> Errors:
+        """Errors from values at test points `(N, k)`, and the values of the parameters there `(N, p)`."""
+        values, group = np.unique(at, axis=0, return_inverse=True) if at.shape[1] else (at[:1], np.zeros(len(at), int))
+        members = [np.flatnonzero(group.ravel() == number) for number in range(len(values))]
+        parts = [self._pairs(found[rows], truth[rows], inside[rows]) for rows in members]
+        over = [_relative(*_joined(part[name] for name in self._chosen)) for part in parts]
+        names = [one.name for one in self._setting.domain.parameters]
+        return Errors(
+            _relative(*_joined(part[name] for part in parts for name in self._chosen)),
+            {name: _relative(*_joined(part[name] for part in parts)) for name in self._setting.fields},
+            tuple(
+                dict(zip(names, map(float, one), strict=True)) | {"rel_l2": error}
+                for one, error in zip(values, over, strict=True)
+            )
+            if names
+            else (),
+        )
+
+    def _pairs(self, found: np.ndarray, truth: np.ndarray, inside: np.ndarray) -> dict[str, tuple]:
+        """Found and true values of each field; those of a centred one without their means."""
         pairs = {}
         for name in self._setting.fields:
             columns = list(self._setting.outputs(name))
             ours, true = found[:, columns], truth[:, columns]
             if name in self._reference.centred:
                 ours, true = ours[inside], true[inside]
-                ours, true = ours - ours.mean(axis=0), true - true.mean(axis=0)
+                if len(ours):
+                    ours, true = ours - ours.mean(axis=0), true - true.mean(axis=0)
             pairs[name] = ours.ravel(), true.ravel()
-        together = (np.concatenate([pairs[name][side] for name in self._chosen]) for side in (0, 1))
-        return Errors(_relative(*together), {name: _relative(*pair) for name, pair in pairs.items()})
+        return pairs
+
+
+def _joined(pairs: Iterable[tuple[np.ndarray, np.ndarray]]) -> list[np.ndarray]:
+    return [np.concatenate(side) for side in zip(*pairs, strict=True)]
 
 
 def _relative(found: np.ndarray, truth: np.ndarray) -> float:

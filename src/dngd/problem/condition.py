@@ -91,7 +91,7 @@ class Condition(eqx.Module):
 def region_of(domain: Domain, on: Region | Iterable[str] | str | None) -> Region:
     """A region, or the faces that are named; all of the boundary for None."""
     if isinstance(on, Region):
-        return on
+        return domain.over(on)
     return domain.boundary((on,) if isinstance(on, str) else on)
 
 
@@ -127,7 +127,7 @@ class Equation(Condition):
         named = dict(setting.constants) | dict(setting.coefficients)
         return FieldFunction(
             self.equation,
-            {name: len(positions) for name, positions in setting.domain.coordinates.groups},
+            setting.domain.coordinates,
             setting.fields,
             {name: jnp.shape(value) for name, value in named.items()},
         )

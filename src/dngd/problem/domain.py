@@ -3,7 +3,8 @@
 import abc
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -54,6 +55,35 @@ class Domain(Region):
     @property
     def dimension(self) -> int:
         return len(self.coordinates.axes)
+
+    @property
+    def space(self) -> "Domain":
+        """The domain of the coordinates, without parameters."""
+        return self
+
+    @property
+    def parameters(self) -> tuple:
+        """Ranges of the parameters, whose values follow the coordinates in every point (`dngd.problem.parameters`)."""
+        return ()
+
+    def over(self, region: Region) -> Region:
+        """A region of the coordinates, for every value of the parameters."""
+        return region
+
+    def tested(self, points: Float[Array, "N d"]) -> Float[Array, "N d"]:
+        """Test points, with values of the parameters that take turns."""
+        return points
+
+    def completed(self, points: np.ndarray, values: Mapping[str, Any]) -> Float[np.ndarray, "N d"]:
+        """Points of the coordinates, with values of the parameters appended."""
+        for name in values:
+            raise TypeError(f"{name}={values[name]!r}: the problem has no parameters")
+        if points.ndim != 2 or points.shape[1] != self.dimension:
+            raise ValueError(
+                f"points of shape {points.shape} do not have the coordinates {', '.join(self.coordinates.axes)}:"
+                f" pass an array of shape (N, {self.dimension})"
+            )
+        return points
 
 
 class Box(Domain):

@@ -187,7 +187,7 @@ def _is_built_in(condition: Condition, setting: Setting) -> bool:
 
 def _can_march(problem: Problem) -> bool:
     """Whether the problem is one in time, with initial values and no condition at other single times."""
-    if not isinstance(problem.domain, Box) or TIME not in problem.domain.coordinates.axes:
+    if not isinstance(problem.domain.space, Box) or TIME not in problem.domain.coordinates.axes:
         return False
     if problem.coefficients or problem.stages:
         return False

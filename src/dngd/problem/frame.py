@@ -43,6 +43,18 @@ class Frame(eqx.Module):
     size: Float[Array, " k"]
     stretch: Float[Array, " d"]  # more than one where the solution may vary faster than the network does by itself
     coefficients: dict[str, Array]  # units of unknown coefficients
+    logarithmic: tuple[bool, ...] = eqx.field(static=True, default=())  # inputs that are seen by their logarithm
+
+    def seen(self, x: Float[Array, " d"]) -> Float[Array, " d"]:
+        """Inputs before they are mapped to [−1, 1]."""
+        if not any(self.logarithmic):
+            return x
+        chosen = np.asarray(self.logarithmic)
+        return jnp.where(chosen, jnp.log(jnp.where(chosen, x, 1.0)), x)
+
+    def lengths(self, x: Float[Array, "N d"]) -> Float[Array, "N d"]:
+        """By how much inputs change, at a point, where the mapped ones change by one."""
+        return self.half * jnp.where(np.asarray(self.logarithmic or False), x, 1.0)
 
     def applied(self, model: Model) -> Model:
         """The model in the units of the problem."""
@@ -65,7 +77,7 @@ class Framed(eqx.Module):
 
     def __call__(self, x: Float[Array, " d"]) -> Float[Array, " k"]:
         frame = self.frame
-        seen = (x - frame.centre) * (frame.stretch / frame.half)
+        seen = (frame.seen(x) - frame.centre) * (frame.stretch / frame.half)
         return frame.offset + frame.size * jnp.atleast_1d(self.network(seen))
 
 
@@ -88,12 +100,15 @@ def find_frame(
     Fields of unknown size are taken to be as rough as `source_roughness(setting, equations, frame)`.
     """
     low, high = (np.asarray(end, float) for end in setting.domain.window())
+    parameters = setting.domain.parameters
+    logarithmic = (False,) * (len(low) - len(parameters)) + tuple(one.logarithmic for one in parameters)
+    low, high = (np.log(end, out=end.copy(), where=np.asarray(logarithmic)) for end in (low, high))
     centre, half = (low + high) / 2, (high - low) / 2
-    offset, size, known = _sizes_of_fields(setting, conditions, half)
+    offset, size, known = _sizes_of_fields(setting, conditions, half[: setting.domain.space.dimension])
     units = {name: jnp.where(value == 0, 1.0, jnp.abs(value)) for name, value in setting.coefficients.items()}
 
     def frame(size: np.ndarray) -> Frame:
-        return Frame(*map(jnp.asarray, (centre, half, offset, size, np.ones_like(half))), units)
+        return Frame(*map(jnp.asarray, (centre, half, offset, size, np.ones_like(half))), units, logarithmic)
 
     equations = {name: condition for name, condition in conditions.items() if isinstance(condition, Equation)}
     if known.all() or not equations:

@@ -19,6 +19,7 @@ from dngd.problem.condition import Condition, Equation, Setting
 from dngd.problem.data import has_its_own_points
 from dngd.problem.domain import Domain
 from dngd.problem.model import Model
+from dngd.problem.parameters import with_parameters
 from dngd.problem.preset import check_preset
 from dngd.problem.sampling import Adaptive, Sampling
 from dngd.problem.stage import Stage, continued
@@ -43,6 +44,10 @@ class Problem:
     - `network`: `key -> network`, a callable of one point in the problem's units. If not given, a network is chosen
       that sees coordinates and fields in units of their own, and is periodic where `dngd.Periodic` asks for it.
     - `constants`: numbers that conditions may take by name, and that stages may change.
+    - `parameters`: ranges of numbers that conditions may take by name, `{"nu": (0.001, 0.1)}`, or with "log" as a third
+      entry where the logarithm counts. One network solves the problem for all values:
+      `solution.predict(points, nu=0.01)`. Parameters are inputs of the network, but not of space: Laplacian, normal
+      and faces are without them.
     - `coefficients`: unknown numbers of the equation with their first guesses, found along with the solution.
     - `reference`: the true solution if it is known: a function by name, or a `dngd.Reference`.
     - `continuation`: a constant that is taken to its value in steps, from a hundred times as much
@@ -69,6 +74,7 @@ class Problem:
     fields: Mapping[str, int] | Iterable[str] = ("u",)
     network: Callable[[PRNGKeyArray], Callable] | None = None
     constants: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     coefficients: Mapping[str, float] = dataclasses.field(default_factory=dict)
     reference: Reference | Callable | None = None
     continuation: str | Mapping[str, float] | None = None
@@ -81,13 +87,15 @@ class Problem:
     def __post_init__(self):
         if not isinstance(self.domain, Domain):
             raise TypeError(f"domain={self.domain!r} is not a domain; pass dngd.Box(x=(0, 1)) or dngd.Ball(3)")
+        object.__setattr__(self, "domain", with_parameters(self.domain, self.parameters))
         object.__setattr__(self, "fields", sized(self.fields, "field"))
         if not isinstance(self.conditions, Mapping) or not self.conditions:
             raise ValueError("conditions must be a mapping from names to conditions, at least the equation")
         for name, condition in self.conditions.items():
             _check_condition(name, condition)
         _check_distinct(
-            coordinate=self.domain.coordinates.names,
+            coordinate=self.domain.space.coordinates.names,
+            parameter=self.parameters,
             field=self.fields,
             constant=self.constants,
             coefficient=self.coefficients,
@@ -203,15 +211,12 @@ class Problem:
             raise ValueError(f"problem {self.name!r} has no reference; give it one to measure errors")
         return self.evaluator.errors(model, quick)
 
-    def predict(self, model: Callable, points: Float[Array, "N d"] | Float[np.ndarray, "N d"]) -> np.ndarray:
-        """The fields at points: `(N, fields)`."""
-        points = jnp.asarray(points, jnp.result_type(float))
-        if points.ndim != 2 or points.shape[1] != self.domain.dimension:
-            raise ValueError(
-                f"points of shape {points.shape} do not have the coordinates {', '.join(self.domain.coordinates.axes)}:"
-                f" pass an array of shape (N, {self.domain.dimension})"
-            )
-        return np.asarray(predict(model, points))
+    def predict(
+        self, model: Callable, points: Float[Array, "N d"] | Float[np.ndarray, "N d"], **parameters: Any
+    ) -> np.ndarray:
+        """The fields at points: `(N, fields)`. Parameters are given by name, or as further columns of the points."""
+        points = self.domain.completed(np.asarray(points), parameters)
+        return np.asarray(predict(model, jnp.asarray(points, jnp.result_type(float))))
 
     def with_points(self, counts: Mapping[str, int]) -> "Problem":
         """The same problem with other numbers of points."""

@@ -73,7 +73,7 @@ def _slopes(function, points: Float[Array, "N d"], frame: Frame) -> Float[np.nda
     values, slopes = (np.nan_to_num(np.asarray(one), posinf=0.0, neginf=0.0) for one in both(points))
     size = values.std(axis=0)
     varies = size > 1e-9 * np.abs(values).max(axis=0, initial=0.0)
-    steep = np.sqrt(np.mean((slopes * np.asarray(frame.half)) ** 2, axis=0))  # (outputs, d)
+    steep = np.sqrt(np.mean((slopes * np.asarray(frame.lengths(points))[:, None]) ** 2, axis=0))  # (outputs, d)
     return np.max(np.where(varies[:, None], steep / np.where(varies, size, 1.0)[:, None], 0.0), axis=0, initial=0.0)
 
 

@@ -35,7 +35,7 @@ class View:
 def view(problem: Problem, model, sizes: tuple[int, ...] | None = None) -> View:
     """The solution on the plane of the first two coordinates, the others held in the middle of the domain."""
     coordinates = problem.domain.coordinates
-    shown = min(2, problem.domain.dimension)
+    shown = min(2, problem.domain.space.dimension)
     if sizes is None:
         most = int((LARGEST_ENTRIES / problem.domain.dimension) ** (1 / shown))
         sizes = tuple(min(size, max(most, 2)) for size in VIEW_SIZES[shown])
@@ -43,10 +43,11 @@ def view(problem: Problem, model, sizes: tuple[int, ...] | None = None) -> View:
         raise ValueError(f"sizes={sizes!r}: this problem is viewed along {shown} of its coordinates")
     low, high = (np.asarray(end) for end in problem.domain.window())
     axes = tuple(np.linspace(low[i], high[i], sizes[i]) for i in range(shown))
+    middle = (low + high) / 2
+    for place, one in enumerate(problem.domain.parameters, problem.domain.space.dimension):
+        middle[place] = one.at(0.5)
     plane = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=-1)
-    points = (
-        np.broadcast_to((low + high) / 2, (len(plane), len(low))) if len(low) > shown else np.empty((len(plane), shown))
-    )
+    points = np.broadcast_to(middle, (len(plane), len(low))) if len(low) > shown else np.empty((len(plane), shown))
     chunk = max(1, 2**25 // len(low))
     found, truth = [], []
     for start in range(0, len(plane), chunk):
@@ -58,7 +59,7 @@ def view(problem: Problem, model, sizes: tuple[int, ...] | None = None) -> View:
             truth.append(np.where(outside, np.nan, problem.evaluator.exact(jnp.asarray(part))))
     shape = (*sizes, -1)
     rest = coordinates.axes[shown:]
-    held = {float(value) for value in ((low + high) / 2)[shown:]}
+    held = {float(value) for value in middle[shown:]}
     note = ""
     if rest:
         where = f"{rest[0]} … {rest[-1]}" if len(rest) > 1 else rest[0]

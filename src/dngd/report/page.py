@@ -183,6 +183,8 @@ def _facts(run: Run) -> str:
     errors = summary.get("errors")
     if isinstance(errors, dict) and len(errors) > 1:
         facts += [(f"error of {name}", scientific(as_number(value))) for name, value in errors.items()]
+    if over := [as_number(one["rel_l2"]) for one in summary.get("error_range") or ()]:
+        facts.append(("error over the parameters", f"{scientific(min(over))} to {scientific(max(over))}"))
     shown = [(name, value) for name, value in facts if value != "–"]
     return (
         '<dl class="facts">'

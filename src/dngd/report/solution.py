@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.gridspec import SubplotSpec
 
 from dngd.report.convergence import DPI, STYLE
 from dngd.report.curve import LABELS, measured, quantity
@@ -50,9 +51,9 @@ def _plane_figure(run: Run, fields: Fields, views: list[View]) -> Figure:
     for row, view in enumerate(views):
         panels = [figure.add_subplot(grid[row, column]) for column in range(columns)]
         _draw_plane_view(figure, panels, fields, view)
-    axes = figure.add_subplot(grid[:, columns])
-    axes.set_box_aspect(min(max(aspect, 0.9), 4 / 3) * (1.5 if len(views) > 1 else 1))
-    _draw_curve(axes, run, fields)
+    axes = _draw_last_column(figure, grid[:, columns], run, fields)
+    if not run.summary.get("error_range"):
+        axes.set_box_aspect(min(max(aspect, 0.9), 4 / 3) * (1.5 if len(views) > 1 else 1))
     return figure
 
 
@@ -140,8 +141,26 @@ def _line_figure(run: Run, fields: Fields, views: list[View]) -> Figure:
                 _, (low, high) = log_error(view.error)
                 axes.set_ylim(10 ** (low - 0.3), 10 ** (high + 0.3))
             axes.grid(alpha=0.3)
-    _draw_curve(figure.add_subplot(grid[:, columns]), run, fields)
+    _draw_last_column(figure, grid[:, columns], run, fields)
     return figure
+
+
+def _draw_last_column(figure: Figure, cell: SubplotSpec, run: Run, fields: Fields) -> Axes:
+    """How the error fell, and below it how it depends on the parameter where there is one."""
+    over = run.summary.get("error_range") or ()
+    names = [name for name in (over[0] if over else ()) if name != "rel_l2"]
+    rows = cell.subgridspec(2 if len(names) == 1 else 1, 1)
+    axes = figure.add_subplot(rows[0])
+    _draw_curve(axes, run, fields)
+    if len(names) == 1:
+        below = figure.add_subplot(rows[1])
+        values, errors = (np.array([one[key] for one in over], float) for key in (names[0], "rel_l2"))
+        below.plot(values, errors, "o-", color=CURVE, markersize=4)
+        below.set(xlabel=names[0], title="relative L² error", yscale="log" if (errors > 0).all() else "linear")
+        if (values > 0).all() and values[-1] > 10 * values[0]:
+            below.set_xscale("log")
+        below.grid(alpha=0.3, which="both")
+    return axes
 
 
 def _draw_curve(axes: Axes, run: Run, fields: Fields) -> None:

@@ -26,6 +26,7 @@ class Kept(Observer):
         self.rows: list[dict[str, Any]] = []
         self.summary: dict[str, Any] = {}
         self.estimate: Estimate | None = None
+        self.after: dict[str, Any] = {}  # what was found when the run had ended
         self._directory = directory
         self._history = None if directory is None else History(directory.history)
         self._saved_at = 0.0
@@ -64,9 +65,8 @@ class Kept(Observer):
         """Write how the run stands, or ended: by status, outcome and message."""
         size = run.size(Position() if state is None else state.position)
         coefficients = {} if state is None else run.solution(state, state.best).coefficients
-        self.summary = run_summary(
-            run.problem.name, run.config, state, size, *ending, coefficients=coefficients, estimate=self.estimate
-        )
+        found = {"coefficients": coefficients, "estimate": self.estimate, "after": self.after}
+        self.summary = run_summary(run.problem.name, run.config, state, size, *ending, **found)
         if self._directory is not None:
             self._directory.write_summary(self.summary)
 

@@ -111,11 +111,20 @@ def ending(summary: Mapping[str, Any]) -> str:
     if summary["rel_l2"] is not None:
         fields = ", ".join(f"{name} {_short(error)}" for name, error in summary["errors"].items())
         parts.append(f"relative L² error {_short(summary['rel_l2'])}" + (f"  ({fields})" if fields else ""))
+    if over := summary.get("error_range"):
+        least, most = (choose(over, key=lambda one: one["rel_l2"]) for choose in (min, max))
+        parts.append(f"over the parameters: {_at(least)} to {_at(most)}")
     if summary.get("estimate") is not None:
         parts.append(f"estimated relative error {_short(summary['estimate'])}")
     if summary["loss"] is not None:
         parts.append(f"loss {_short(summary['loss'])}")
     return "\n".join([*parts, *(f"{name} = {value}" for name, value in summary["coefficients"].items())])
+
+
+def _at(tested: Mapping[str, float]) -> str:
+    """An error, and the parameters at which it was measured."""
+    where = ", ".join(f"{name} = {value:.3g}" for name, value in tested.items() if name != "rel_l2")
+    return f"{_short(tested['rel_l2'])} ({where})"
 
 
 def _short(value: float | None) -> str:

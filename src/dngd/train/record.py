@@ -37,10 +37,12 @@ def run_summary(
     *,
     coefficients: Mapping[str, Any] | None = None,
     estimate: Estimate | None = None,
+    after: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The run so far, as `report/schema/summary.json` has it.
 
-    `state` is None for a run that failed before it had one; `size` has parameters, residuals and solver.
+    `state` is None for a run that failed before it had one; `size` has parameters, residuals and solver; `after` what
+    was found when it had ended.
     """
     position = Position() if state is None else state.position
     return {
@@ -66,6 +68,7 @@ def run_summary(
         "precision": config.precision,
         "points": dict(config.points),
         "coefficients": {name: np.asarray(value).tolist() for name, value in (coefficients or {}).items()},
+        **(after or {}),
         "started": _date(position.started) if position.started else "",
         "updated": _date(datetime.datetime.now().timestamp()),
         "environment": environment(),

@@ -143,6 +143,9 @@ class _Loop:
         self.kept.save(run, state)
         # Whoever interrupts is waiting: all test points can take minutes in 10⁵ dimensions.
         self.state = state = evaluated(run, state, state.best, quick=outcome == "interrupted")
+        if run.problem.domain.parameters and run.problem.evaluator is not None:
+            errors = run.problem.errors(run.solution(state, state.best), quick=outcome == "interrupted")
+            self.kept.after["error_range"] = list(errors.over)
         concentrated: list[str] = []
         if outcome in ("seconds", "steps", "stalled"):
             with self._or_a_note("no look at where the residual is"):

@@ -1,17 +1,12 @@
 """From a problem to its solution in one call, and back from a run directory."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from dngd.config import Config
-from dngd.problem.model import Model
 from dngd.problem.problem import Problem
-from dngd.problem.view import view
+from dngd.solution.solution import Solution
 from dngd.train.directory import RunDirectory, read_config, read_summary
 from dngd.train.history import read as read_history
 from dngd.train.kept import load_state
@@ -20,63 +15,6 @@ from dngd.train.observer import as_observers
 from dngd.train.progress import default_progress
 from dngd.train.run import Run
 from dngd.train.trainer import train, working_precision
-
-
-@dataclass(frozen=True)
-class Solution:
-    """A trained network, callable: `solution(points)` gives the fields at points `(N, d)`.
-
-    `model` has the best parameters of the last tenth of the run, by losses on points of their own, and `last` those
-    after its last step.
-    """
-
-    problem: Problem
-    model: Model
-    last: Model
-    summary: Mapping[str, Any]
-    history: Sequence[Mapping[str, Any]]
-
-    def predict(self, points: ArrayLike) -> np.ndarray:
-        """Evaluate the fields at points: `(N, fields)`, in the order of the problem's fields."""
-        with working_precision(self.summary["precision"]):
-            return self.problem.predict(self.model, np.asarray(points, float))
-
-    __call__ = predict
-
-    @property
-    def rel_l2(self) -> float | None:
-        """Relative L² error against the reference; None without one."""
-        return self.summary["rel_l2"]
-
-    @property
-    def estimate(self) -> float | None:
-        """Estimated relative L² error, which needs no reference; None for methods that cannot tell."""
-        return self.summary.get("estimate")
-
-    @property
-    def coefficients(self) -> dict[str, np.ndarray]:
-        """The coefficients that were found."""
-        return {name: np.asarray(value) for name, value in self.model.coefficients.items()}
-
-    def plot(self, path: str | Path | None = None) -> "matplotlib.figure.Figure":
-        """Draw the solution, its reference and error, and how the error fell; save the figure if a path is given."""
-        from dngd.report.run import Run
-        from dngd.report.solution import draw_solution
-
-        return draw_solution(Run.of(self.summary, self.history), self._fields(None), path)
-
-    def export(self, path: str | Path, sizes: tuple[int, ...] | None = None) -> Path:
-        """Write the fields on a grid to `.npz`, `.vti` or `.vtu`."""
-        from dngd.report.export import write_fields
-
-        return write_fields(self._fields(sizes), Path(path))
-
-    def _fields(self, sizes: tuple[int, ...] | None) -> Any:
-        """The solution on a grid, as the report draws and exports it."""
-        from dngd.report.fields import Fields
-
-        with working_precision(self.summary["precision"]):
-            return Fields.from_arrays(view(self.problem, self.model, sizes).arrays(), "the solution")
 
 
 def solve(

@@ -1,0 +1,6 @@
+"""Solutions: how they are made, and everything that one does with them."""
+
+from dngd.solution.solution import Solution
+from dngd.solution.solve import load, resume, solve
+
+__all__ = ["Solution", "load", "resume", "solve"]

@@ -1,0 +1,140 @@
+"""A trained network, and what one asks of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dngd import check
+from dngd.problem.model import Model
+from dngd.problem.problem import Problem
+from dngd.problem.region import Region
+from dngd.problem.view import view
+from dngd.solution.evaluate import evaluate, plain_function, residual
+from dngd.solution.integral import MOST, Integral, integral
+from dngd.train.trainer import working_precision
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A trained network, callable: `solution(points)` gives the fields at points `(N, d)`.
+
+    `model` has the best parameters of the last tenth of the run, by losses on points of their own, and `last` those
+    after its last step. Parameters of the problem are given by name, `solution(points, nu=0.01)`: one number, or one
+    for each point.
+    """
+
+    problem: Problem
+    model: Model
+    last: Model
+    summary: Mapping[str, Any]
+    history: Sequence[Mapping[str, Any]]
+
+    def predict(self, points: ArrayLike, **parameters: Any) -> np.ndarray:
+        """Evaluate the fields at points: `(N, fields)`, in the order of the problem's fields."""
+        with self._precision():
+            return self.problem.predict(self.model, np.asarray(points, float), **parameters)
+
+    __call__ = predict
+
+    def evaluate(self, function: Callable, points: ArrayLike, **parameters: Any) -> np.ndarray:
+        """Evaluate a function of fields, coordinates, parameters, constants and coefficients, by name as in equations:
+        `(N,)`, or `(N, k)` for a tuple of k.
+
+        **Example:** `solution.evaluate(lambda u, v: v.x - u.y, points)` is the vorticity.
+        """
+        with self._precision():
+            return evaluate(self.problem, self.model, function, points, parameters)
+
+    def residual(self, condition: str, points: ArrayLike, **parameters: Any) -> np.ndarray:
+        """The residuals of one of the problem's conditions at points: `(N, k)`, zero where it is fulfilled."""
+        with self._precision():
+            return residual(self.problem, self.model, condition, points, parameters)
+
+    def integral(
+        self,
+        function: Callable,
+        on: Region | Sequence[str] | str | None = None,
+        *,
+        tolerance: float = 1e-8,
+        most: int = MOST,
+        **held: Any,
+    ) -> Integral:
+        """Integrate a function, as in `evaluate`, over the domain or a part of its boundary.
+
+        **Arguments:**
+
+        - `on`: faces by name, such as `"x+"` or `("x-", "y")`, or a `dngd.Curve`; the whole domain if not given. There
+          the function may also ask for the outward `normal`, an array of the spatial coordinates.
+        - `tolerance`: relative to the integral of the absolute value. The result says whether it is `met`.
+        - `most`: the number of evaluations that it may take.
+        - `held`: coordinates to hold, such as `t=0.5`, and values of the parameters. Arrays give an integral for each
+          value.
+
+        **Example:** the energy at two times `solution.integral(lambda u: u**2 / 2, t=[0.0, 1.0]).value`, a flux
+        `solution.integral(lambda u, normal: -k * u.gradient @ normal, on="x+")`.
+        """
+        with self._precision():
+            return integral(self.problem, self.model, function, on, held, tolerance, most)
+
+    def line(self, start: ArrayLike, end: ArrayLike, count: int = 201, **parameters: Any) -> tuple:
+        """The fields along a straight line: points `(count, d)` and values `(count, fields)`."""
+        check.count("count", count, 2)
+        start, end = (np.asarray(one, float) for one in (start, end))
+        points = start + np.linspace(0, 1, count)[:, None] * (end - start)
+        return points, self.predict(points, **parameters)
+
+    @property
+    def function(self) -> Callable:
+        """The fields as a plain JAX function of one point `(d,)`, for `jax.grad`, `jax.vmap` and `jax.jit` of your own.
+        Parameters are given by name.
+
+        **Example:** `jax.vmap(jax.jacfwd(solution.function))(points)`
+        """
+        return plain_function(self.problem, self.model)
+
+    @property
+    def rel_l2(self) -> float | None:
+        """Relative L² error against the reference; None without one."""
+        return self.summary["rel_l2"]
+
+    @property
+    def error_range(self) -> list[dict[str, float]]:
+        """The relative L² error for each tested value of the parameters; empty without a reference or parameters."""
+        return list(self.summary.get("error_range", ()))
+
+    @property
+    def estimate(self) -> float | None:
+        """Estimated relative L² error, which needs no reference; None for methods that cannot tell."""
+        return self.summary.get("estimate")
+
+    @property
+    def coefficients(self) -> dict[str, np.ndarray]:
+        """The coefficients that were found."""
+        return {name: np.asarray(value) for name, value in self.model.coefficients.items()}
+
+    def plot(self, path: str | Path | None = None) -> "matplotlib.figure.Figure":
+        """Draw the solution, its reference and error, and how the error fell; save the figure if a path is given."""
+        from dngd.report.run import Run
+        from dngd.report.solution import draw_solution
+
+        return draw_solution(Run.of(self.summary, self.history), self._fields(None), path)
+
+    def export(self, path: str | Path, sizes: tuple[int, ...] | None = None) -> Path:
+        """Write the fields on a grid to `.npz`, `.vti` or `.vtu`."""
+        from dngd.report.export import write_fields
+
+        return write_fields(self._fields(sizes), Path(path))
+
+    def _fields(self, sizes: tuple[int, ...] | None) -> Any:
+        """The solution on a grid, as the report draws and exports it."""
+        from dngd.report.fields import Fields
+
+        with self._precision():
+            return Fields.from_arrays(view(self.problem, self.model, sizes).arrays(), "the solution")
+
+    def _precision(self) -> Any:
+        return working_precision(self.summary["precision"])
