@@ -10,7 +10,8 @@ of padding are zero throughout, and no vector that `gather` returns has them.
 
 import abc
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -18,12 +19,16 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, PyTree
 
+from dngd.term import Term
+
 AXIS = "points"
 """Name of the mesh's axis."""
 
 
 class Devices(eqx.Module):
     """Arithmetic on vectors and matrices whose leading axis is that of the residual rows."""
+
+    count: eqx.AbstractVar[int]
 
     @abc.abstractmethod
     def of_outputs(self, outputs: Sequence[int]) -> "Devices":
@@ -73,6 +78,8 @@ class Devices(eqx.Module):
 
 class OneDevice(Devices):
     """All rows are here."""
+
+    count: int = eqx.field(static=True, default=1)
 
     def of_outputs(self, outputs):
         return self
@@ -171,14 +178,24 @@ class ManyDevices(Devices):
         places = self.places(indices, x.shape[0])
         return self.sum(x.at[places].get(mode="fill", fill_value=0))
 
-    def mine(self, term: int, points: PyTree, weight: Float[Array, ""] | Float[Array, " N"]) -> tuple[PyTree, Array]:
-        """The points of this device, out of all points of a term, and their weights: zero for padding."""
-        count = self.points_of[term]
-        share = _share(count, self.count)
-        numbers = lax.axis_index(AXIS) * share + jnp.arange(share)
-        kept = jnp.minimum(numbers, count - 1)  # padding repeats the last point: where that is finite, so is this
-        weights = jnp.broadcast_to(weight, (count,))[kept]
-        return jax.tree.map(lambda x: x[kept], points), jnp.where(numbers < count, weights, 0.0)
+    @staticmethod
+    def over(count: int, terms: Sequence[Term], batch: Mapping[str, Any]) -> "ManyDevices":
+        """So many devices that share the points of this batch."""
+        return ManyDevices(count, tuple(jax.tree.leaves(batch[term.name])[0].shape[0] for term in terms))
+
+    def share(
+        self, terms: Sequence[Term], batch: Mapping[str, Any], device: Int[Array, ""] | int
+    ) -> tuple[tuple[Term, ...], dict[str, Any]]:
+        """The points of one device, and the terms with the weights of these; zero for padding."""
+        weighed, points = [], {}
+        for term, count in zip(terms, self.points_of, strict=True):
+            share = _share(count, self.count)
+            numbers = device * share + jnp.arange(share)
+            kept = jnp.minimum(numbers, count - 1)  # padding repeats the last point: where that is finite, so is this
+            points[term.name] = jax.tree.map(lambda x, kept=kept: x[kept], batch[term.name])
+            weight = jnp.where(numbers < count, jnp.broadcast_to(term.weight, (count,))[kept], 0.0)
+            weighed.append(eqx.tree_at(lambda one: one.weight, term, weight))
+        return tuple(weighed), points
 
     @property
     def rows_of_terms(self) -> list[tuple[int, int]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
@@ -64,52 +65,52 @@ def _first(devices: int | str) -> list[Any]:
 
 def check_points(mesh: Mesh | None, batch: Mapping[str, Any]) -> None:
     """Refuse a batch with fewer points than devices."""
-    if mesh is not None and (points := sum(_count(batch[name]) for name in batch)) < mesh.size:
+    points = sum(jax.tree.leaves(one)[0].shape[0] for one in batch.values())
+    if mesh is not None and points < mesh.size:
         raise ValueError(f"{points} points are fewer than the {mesh.size} devices; sample more, or take fewer devices")
 
 
 def everywhere(mesh: Mesh | None, tree: PyTree) -> PyTree:
-    """The arrays of a tree on every device of the mesh. In each process they have to be the same before."""
+    """The arrays of a tree on every device of the mesh. Before, each process has them, and they are the same in all."""
     if mesh is None:
         return tree
-    sharding, here = NamedSharding(mesh, EVERYWHERE), set(mesh.devices.flat)
+    sharding = NamedSharding(mesh, EVERYWHERE)
 
     def put(x):
-        if not eqx.is_array_like(x) or isinstance(x, jax.core.Tracer | bool | int | float | complex):
-            return x
-        if isinstance(x, jax.Array) and x.sharding.device_set == here:
+        if not eqx.is_array(x) or isinstance(x, jax.core.Tracer) or _is_on(mesh, x):
             return x
         if jax.process_count() == 1:
             return jax.device_put(x, sharding)
         copies = [jax.device_put(x, device) for device in sharding.addressable_devices]
         return jax.make_array_from_single_device_arrays(x.shape, sharding, copies)
 
-    return jax.tree.map(put, tree)
+    return jax.tree.map(lambda x: put(jnp.asarray(x) if isinstance(x, np.ndarray) else x), tree)
 
 
-def local(tree: PyTree) -> PyTree:
-    """The copy on this process' first device of arrays that are the same everywhere."""
-    return jax.tree.map(
-        lambda x: x.addressable_data(0) if isinstance(x, jax.Array) and len(x.sharding.device_set) > 1 else x, tree
+def back(mesh: Mesh | None, result: PyTree, params: PyTree) -> PyTree:
+    """What a step returns, where its parameters came from: on the mesh, or on this process' own device."""
+    came_from_mesh = mesh is None or any(
+        isinstance(x, jax.core.Tracer) or _is_on(mesh, x) for x in jax.tree.leaves(params) if eqx.is_array(x)
     )
+    return result if came_from_mesh else jax.tree.map(lambda x: x.addressable_data(0) if eqx.is_array(x) else x, result)
+
+
+def _is_on(mesh: Mesh, x: jax.Array) -> bool:
+    return x.sharding.device_set == set(mesh.devices.flat)
 
 
 def over_devices(mesh: Mesh | None, compute: Callable, params, state, terms: Sequence[Term], batch, *others) -> PyTree:
     """`compute(params, state, terms, batch, *others, devices)`, where every device has its share of the points."""
     if mesh is None:
         return compute(params, state, terms, batch, *others, OneDevice())
-    devices = ManyDevices(mesh.size, tuple(_count(batch[term.name]) for term in terms))
+    devices = ManyDevices.over(mesh.size, terms, batch)
     dynamic, static = eqx.partition((params, state, terms, batch, others), eqx.is_array)
     kept = []  # what of the result is no array
 
     def on_each(dynamic):
         params, state, terms, batch, others = eqx.combine(dynamic, static)
-        shares = [devices.mine(number, batch[term.name], term.weight) for number, term in enumerate(terms)]
-        weighed = tuple(
-            eqx.tree_at(lambda one: one.weight, term, weight) for term, (_, weight) in zip(terms, shares, strict=True)
-        )
-        points = {term.name: share for term, (share, _) in zip(terms, shares, strict=True)}
-        result, rest = eqx.partition(compute(params, state, weighed, points, *others, devices), eqx.is_array)
+        terms, batch = devices.share(terms, batch, jax.lax.axis_index(AXIS))
+        result, rest = eqx.partition(compute(params, state, terms, batch, *others, devices), eqx.is_array)
         kept.append(rest)
         return result
 
@@ -117,7 +118,3 @@ def over_devices(mesh: Mesh | None, compute: Callable, params, state, terms: Seq
     shared = jax.shard_map(on_each, mesh=mesh, in_specs=EVERYWHERE, out_specs=EVERYWHERE, check_vma=False)
     result = shared(dynamic)
     return eqx.combine(result, kept[-1])
-
-
-def _count(points: PyTree) -> int:
-    return jax.tree.leaves(points)[0].shape[0]

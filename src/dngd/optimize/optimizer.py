@@ -21,7 +21,7 @@ from dngd.optimize.damping import ConstantDamping, Damping, GainRatioDamping
 from dngd.optimize.direction import acceleration, velocity
 from dngd.optimize.info import Info
 from dngd.optimize.line_search import BacktrackingSearch, Choice, LineSearch
-from dngd.optimize.mesh import as_mesh, check_points, everywhere, over_devices
+from dngd.optimize.mesh import as_mesh, back, check_points, everywhere, over_devices
 from dngd.optimize.momentum import ConstantMomentum, Momentum
 from dngd.optimize.outcome import Outcome
 from dngd.optimize.schedule import Schedule
@@ -136,7 +136,7 @@ class DualNaturalGradient(eqx.Module):
         params = check_inputs(terms, params, batch)
         check_points(self.devices, batch)
         given = params, state, with_array_weights(terms), dict(batch), jnp.asarray(share, jnp.float32)
-        return _step(self, *everywhere(self.devices, given))
+        return back(self.devices, _step(self, *everywhere(self.devices, given)), params)
 
 
 @compiled

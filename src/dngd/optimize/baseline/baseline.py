@@ -22,7 +22,7 @@ from dngd.jacobian.inputs import check_inputs, with_array_weights
 from dngd.jacobian.residuals import Residuals
 from dngd.optimize.compiled import compiled
 from dngd.optimize.info import Info
-from dngd.optimize.mesh import check_points, everywhere, over_devices
+from dngd.optimize.mesh import back, check_points, everywhere, over_devices
 from dngd.optimize.optimizer import check_state
 from dngd.optimize.outcome import Outcome
 from dngd.space import as_arrays, norm, select
@@ -103,7 +103,7 @@ class Baseline(eqx.Module):
         params = check_inputs(terms, params, batch)
         check_points(self.devices, batch)
         given = params, state, with_array_weights(terms), dict(batch)
-        return _step(self, *everywhere(self.devices, given))
+        return back(self.devices, _step(self, *everywhere(self.devices, given)), params)
 
 
 @compiled
