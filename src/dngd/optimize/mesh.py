@@ -95,6 +95,15 @@ def back(mesh: Mesh | None, result: PyTree, params: PyTree) -> PyTree:
     return result if came_from_mesh else jax.tree.map(lambda x: x.addressable_data(0) if eqx.is_array(x) else x, result)
 
 
+def at_home(mesh: Mesh | None, tree: PyTree) -> PyTree:
+    """The arrays of a tree where `back` leaves them: JAX compiles anew for arrays that are bound to a device."""
+    if mesh is None:
+        return tree
+    home = NamedSharding(mesh, EVERYWHERE).addressable_devices
+    device = min(home, key=lambda one: one.id)
+    return jax.tree.map(lambda x: jax.device_put(x, device) if isinstance(x, jax.Array) else x, tree)
+
+
 def _is_on(mesh: Mesh, x: jax.Array) -> bool:
     return x.sharding.device_set == set(mesh.devices.flat)
 

@@ -69,16 +69,20 @@ class Plan:
         return "\n".join([*lines, f"{self.solver} ({self.form} Jacobian): {self.reason}"])
 
 
-def plan(terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any], *, memory: int | None = None) -> Plan:
+def plan(
+    terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any], *, memory: int | None = None, devices: int = 1
+) -> Plan:
     """Predict flops and memory of a step with each solver, and choose. Nothing is computed.
 
-    `memory` is the bytes that a step may take; half of the machine's by default.
+    `memory` is the bytes that a step may take; half of the machine's by default. With several `devices` all figures
+    are those of each one.
 
     **Example:** `print(dngd.plan(terms, params, batch))`
     """
     if memory is not None:
         check.count("memory", memory, hint="it is a number of bytes")
-    return plan_step(tuple(terms), check_inputs(terms, params, batch), dict(batch), memory)
+    check.count("devices", devices)
+    return plan_step(tuple(terms), check_inputs(terms, params, batch), dict(batch), memory, devices)
 
 
 def plan_step(terms, params, batch, memory: int | None = None, devices: int = 1) -> Plan:
