@@ -13,6 +13,7 @@ ORDER = [
     "term",  # a module, like those without a folder below
     "check",
     "space",
+    "devices",
     "program",
     "derivative",
     "jacobian",

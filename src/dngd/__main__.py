@@ -14,8 +14,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"dngd: {error}", file=sys.stderr)
         return 1
     from dngd.cli import main
+    from dngd.train import processes
 
-    return main(arguments)
+    with processes.ending():
+        code = main(arguments)
+        if code in (1, 2):
+            processes.leave(code)
+        return code
 
 
 if __name__ == "__main__":

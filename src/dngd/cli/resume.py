@@ -8,6 +8,7 @@ import tyro
 from dngd import solution as library
 from dngd.cli.options import Flag
 from dngd.cli.solve import conclude
+from dngd.cli.together import Machines, Together
 
 
 def resume(
@@ -16,6 +17,7 @@ def resume(
     steps: int | None = None,
     target: float | None = None,
     quiet: Flag = False,
+    machines: Machines = Together(),
 ) -> int:
     """Go on with a run from its last checkpoint, as if it had never been interrupted.
 
@@ -28,4 +30,5 @@ def resume(
     """
     given = {"seconds": seconds, "steps": steps, "target": target}
     changes = {name: value for name, value in given.items() if value is not None}
-    return conclude(library.resume(directory, quiet=quiet, **changes), directory, quiet)
+    devices = machines.join()
+    return conclude(library.resume(directory, quiet=quiet, devices=devices, **changes), directory, quiet)

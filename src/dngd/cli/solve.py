@@ -6,9 +6,11 @@ from pathlib import Path
 from dngd import solution as library
 from dngd.cli.exit_code import exit_code
 from dngd.cli.options import File, Flag, Out, Problem, Settings, Typed, given
+from dngd.cli.together import Machines, Together
 from dngd.config import Config
 from dngd.train.directory import RunDirectoryError, read_config, read_summary
 from dngd.train.locate import find_problem
+from dngd.train.processes import leads
 from dngd.train.tensorboard import TensorBoard
 
 
@@ -19,6 +21,7 @@ def solve(
     out: Out = None,
     quiet: Flag = False,
     tensorboard: Flag = False,
+    machines: Machines = Together(),
 ) -> int:
     """Train a network that solves a problem.
 
@@ -29,11 +32,12 @@ def solve(
         quiet: print nothing but errors
         tensorboard: write curves for TensorBoard too
     """
+    devices = machines.join()
     problem, chosen = given(problem, settings, config)
     found = find_problem(problem)
     out = default_directory(found.name, chosen.resolved(found)) if out is None else out
-    observers = [TensorBoard(out)] if tensorboard else []
-    solution = library.solve(problem, out=out, quiet=quiet, observers=observers, **chosen.as_dict())
+    observers = [TensorBoard(out)] if tensorboard and leads() else []
+    solution = library.solve(problem, out=out, quiet=quiet, observers=observers, devices=devices, **chosen.as_dict())
     return conclude(solution, out, quiet)
 
 
@@ -60,6 +64,8 @@ def conclude(solution: library.Solution, out: Path, quiet: bool) -> int:
     """Draw the figure, say where things are, and return the exit code."""
     from dngd import report
 
+    if not leads():
+        return exit_code(solution.summary)
     try:
         figure = f"figure: {report.solution_figure(out)}"
     except report.RunError as error:

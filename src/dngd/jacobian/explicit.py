@@ -7,8 +7,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
+from dngd.devices import Devices, OneDevice
 from dngd.jacobian.jacobian import Jacobian
 from dngd.jacobian.residuals import Residuals, TracedTerm
+from dngd.jacobian.ring import round_the_ring
 from dngd.jacobian.tiles import add_outer, gram_of_columns, mirror
 from dngd.space import Space
 
@@ -18,6 +20,7 @@ class ExplicitJacobian(Jacobian):
 
     space: Space
     matrix: Float[Array, "m n"]
+    devices: Devices = OneDevice()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -37,22 +40,23 @@ class ExplicitJacobian(Jacobian):
 
     def rmatvec(self, u: Float[Array, " m"]) -> PyTree:
         self.check_rows(u)
-        return self.space.unravel(u @ self.matrix)
+        return self.space.unravel(self.devices.sum(u @ self.matrix))
 
     @eqx.filter_jit
-    def gram(self) -> Float[Array, "m m"]:
+    def gram(self) -> Float[Array, "m all"]:
         m, _ = self.shape
-        return mirror(add_outer(jnp.zeros((m, m), self.matrix.dtype), self.matrix))
+        own = mirror(add_outer(jnp.zeros((m, m), self.matrix.dtype), self.matrix))
+        return round_the_ring(self.devices, own, self.matrix, lambda mine, theirs: mine @ theirs.T)
 
     def columns(self, indices: Int[Array, " l"]) -> Float[Array, "m l"]:
-        return self.matrix @ self.matrix[self.row_indices(indices)].T
+        return self.matrix @ self.devices.take(self.matrix, self.row_indices(indices)).T
 
     def diagonal(self) -> Float[Array, " m"]:
         return jnp.sum(self.matrix**2, axis=1)
 
     @eqx.filter_jit
     def parameter_gram(self) -> Float[Array, "n n"]:
-        return gram_of_columns(self.matrix)
+        return self.devices.sum(gram_of_columns(self.matrix))
 
     def dense(self) -> Float[Array, "m n"]:
         return self.matrix
@@ -73,4 +77,4 @@ def explicit_linearization(
         block = jax.vmap(lambda *point, term=term: rows_at_point(term, leaves, point))(*term.points)  # (N, d, n)
         parts.append((block * term.scale[:, None, None]).reshape(-1, residuals.space.dimension))
         values.append(term.at_all_points(leaves).reshape(-1))
-    return jnp.concatenate(values), ExplicitJacobian(residuals.space, jnp.concatenate(parts))
+    return jnp.concatenate(values), ExplicitJacobian(residuals.space, jnp.concatenate(parts), residuals.devices)

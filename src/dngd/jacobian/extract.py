@@ -31,7 +31,8 @@ def factored_linearization(
         scaled = tuple(_scaled(layout, factor, term.scale) for layout, factor in zip(used, factors, strict=True))
         blocks.append(TermFactors(scaled, plain * term.scale[:, None, None]))
     written = cheapest_forms([[term.factors[position] for term in blocks] for position in range(len(used))])
-    return jnp.concatenate(values), FactoredJacobian(space, layouts, tuple(blocks), written, obstacles, tile_bytes)
+    jacobian = FactoredJacobian(space, layouts, tuple(blocks), written, obstacles, tile_bytes, residuals.devices)
+    return jnp.concatenate(values), jacobian
 
 
 def _at_point(term: TracedTerm, layouts: tuple[Layout | None, ...], leaves: Sequence[Array], point: Sequence[Array]):

@@ -5,11 +5,19 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
+from dngd.devices import Devices, OneDevice
 from dngd.jacobian import cost
 from dngd.jacobian.factors import Factors
 from dngd.jacobian.jacobian import Jacobian
-from dngd.jacobian.kernel import Part, add_columns_of_rows, add_gram_products, add_products_of_rows
+from dngd.jacobian.kernel import (
+    Part,
+    add_columns_of_rows,
+    add_cross_products_of_rows,
+    add_gram_products,
+    add_products_of_rows,
+)
 from dngd.jacobian.layout import Layout
+from dngd.jacobian.ring import round_the_ring
 from dngd.jacobian.tiles import gram_of_columns, mirror
 from dngd.space import Space
 
@@ -39,6 +47,7 @@ class FactoredJacobian(Jacobian):
     written: tuple[tuple[int, ...], ...] = eqx.field(static=True)
     obstacles: tuple[str, ...] = eqx.field(static=True)
     tile_bytes: int = eqx.field(static=True)
+    devices: Devices = OneDevice()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -127,10 +136,13 @@ class FactoredJacobian(Jacobian):
                 size = self.space.sizes[leaf]
                 leaves[leaf] = plain[start : start + size].reshape(self.space.shapes[leaf])
                 start += size
-        return self.space.tree(leaves)
+        return self.devices.sum(self.space.tree(leaves))
 
     @eqx.filter_jit
-    def gram(self) -> Float[Array, "m m"]:
+    def gram(self) -> Float[Array, "m all"]:
+        return round_the_ring(self.devices, self._own_gram(), self, FactoredJacobian.cross)
+
+    def _own_gram(self) -> Float[Array, "m m"]:
         m, _ = self.shape
         kernel = jnp.zeros((m, m), self.space.dtype)
         everything = tuple(range(len(self.terms)))
@@ -143,6 +155,20 @@ class FactoredJacobian(Jacobian):
                 rows, columns = (Part.of(term, leaves, self.offsets[k]) for term, k in ((first, i), (second, j)))
                 kernel = add_gram_products(kernel, rows, columns, self.tile_bytes, upper=i == j)
         return mirror(kernel)
+
+    def cross(self, other: "FactoredJacobian") -> Float[Array, "m k"]:
+        """`J J'ᵀ`, with the rows of another Jacobian of the same terms and shapes."""
+        kernel = jnp.zeros((self.shape[0], other.shape[0]), self.space.dtype)
+        everything = tuple(range(len(self.terms)))
+        for terms in dict.fromkeys([everything, *self.written]):
+            leaves = [position for position, those in enumerate(self.written) if those == terms]
+            kernel = add_cross_products_of_rows(self, other, kernel, terms, leaves)
+        for i, first in enumerate(self.terms):
+            for j, second in enumerate(other.terms):
+                leaves = [position for position, terms in enumerate(self.written) if not {i, j} <= set(terms)]
+                rows, columns = Part.of(first, leaves, self.offsets[i]), Part.of(second, leaves, other.offsets[j])
+                kernel = add_gram_products(kernel, rows, columns, self.tile_bytes, upper=False)
+        return kernel
 
     def columns(self, indices: Int[Array, " l"]) -> Float[Array, "m l"]:
         return self._columns(self.row_indices(indices))
@@ -173,7 +199,7 @@ class FactoredJacobian(Jacobian):
 
     @eqx.filter_jit
     def parameter_gram(self) -> Float[Array, "n n"]:
-        return gram_of_columns(self.dense())
+        return self.devices.sum(gram_of_columns(self.dense()))
 
     @eqx.filter_jit
     def dense(self) -> Float[Array, "m n"]:
@@ -196,7 +222,7 @@ class FactoredJacobian(Jacobian):
 
     def _take(self, indices: Int[Array, " l"]) -> TermFactors:
         """Single rows of the Jacobian as the factors of a term of scalar residuals."""
-        factors = []
+        factors, indices = [], self.devices.places(indices, self.shape[0])
         for position, leaf in enumerate(self.factored_leaves):
             held = [
                 (term, offset)
@@ -213,7 +239,7 @@ class FactoredJacobian(Jacobian):
                 picked = jax.tree.map(lambda x, inside=inside: _where_axis_1(inside, x), picked)
                 total = picked if total is None else jax.tree.map(jnp.add, total, picked)
             factors.append(total)
-        return TermFactors(tuple(factors), jnp.zeros((indices.shape[0], 1, 0), self.space.dtype))
+        return TermFactors(self.devices.sum(tuple(factors)), jnp.zeros((indices.shape[0], 1, 0), self.space.dtype))
 
 
 def _where_axis_1(condition: Array, x: Array) -> Array:

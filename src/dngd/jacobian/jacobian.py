@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
+from dngd.devices import Devices
 from dngd.space import Space
 
 
@@ -15,9 +16,14 @@ class Jacobian(eqx.Module):
 
     Vectors of parameter space are pytrees like the parameters (with None where those hold something that
     is not a float array, as Equinox gradients do); vectors of residual space are arrays of shape `(m,)`.
+
+    Where the points are shared out over `devices`, `m` is the number of rows on this one. Vectors of parameter space
+    are then the same everywhere, and kernels have a column for each row of all devices, in the order of
+    `devices.gather`.
     """
 
     space: eqx.AbstractVar[Space]
+    devices: eqx.AbstractVar[Devices]
 
     @property
     @abc.abstractmethod
@@ -31,7 +37,7 @@ class Jacobian(eqx.Module):
 
     def row_indices(self, indices) -> Int[Array, " l"]:
         """Indices of residual rows as an array of non-negative ones; negative ones count from the end."""
-        m = self.shape[0]
+        m = self.devices.total(self.shape[0])
         indices = jnp.asarray(indices)
         if indices.ndim != 1 or indices.size == 0 or not jnp.issubdtype(indices.dtype, jnp.integer):
             raise TypeError(
@@ -51,7 +57,7 @@ class Jacobian(eqx.Module):
         """`Jᵀ u`."""
 
     @abc.abstractmethod
-    def gram(self) -> Float[Array, "m m"]:
+    def gram(self) -> Float[Array, "m all"]:
         """The kernel `K = J Jᵀ`, symmetric to the last bit."""
 
     @abc.abstractmethod

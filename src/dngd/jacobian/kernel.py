@@ -75,13 +75,13 @@ def add_products_of_rows(jacobian, kernel: Target, terms: tuple[int, ...], leave
         return add_outer(kernel, panel, 8 * jacobian.tile_bytes)
 
     if len(terms) == len(jacobian.terms):
-        return _over_panels(jacobian, add, kernel, leaves)
+        return _over_panels((jacobian,), add, kernel, leaves)
     if not terms:
         return kernel
     # The terms are made to stand side by side, and their kernel is then put where they belong.
-    some = eqx.tree_at(lambda J: J.terms, jacobian, tuple(jacobian.terms[i] for i in terms))
+    some = _some(jacobian, terms)
     compact = jnp.zeros((some.shape[0],) * 2, kernel.dtype)
-    compact = _over_panels(some, add, compact, leaves, plain=False)
+    compact = _over_panels((some,), add, compact, leaves, plain=False)
     for a, i in enumerate(terms):
         for b, j in enumerate(terms[a:], start=a):
             block = compact[some.offsets[a] :, some.offsets[b] :][: jacobian.terms[i].rows, : jacobian.terms[j].rows]
@@ -91,56 +91,88 @@ def add_products_of_rows(jacobian, kernel: Target, terms: tuple[int, ...], leave
 
 def add_columns_of_rows(jacobian, block: Target, indices: Int[Array, " l"], leaves: Sequence[int]) -> Target:
     """Add the products of all explicit rows with the given ones, of these leaves and of plain ones."""
-    return _over_panels(jacobian, lambda block, panel: block + panel @ panel[indices].T, block, leaves)
+
+    def add(block, panel):
+        return block + panel @ jacobian.devices.take(panel, indices).T
+
+    return _over_panels((jacobian,), add, block, leaves)
 
 
-def _over_panels(jacobian, add: Callable, target: Target, leaves: Sequence[int], plain: bool = True) -> Target:
-    """`target = add(target, panel)` over explicit column panels of J: plain leaves, and the given ones of the
-    factored leaves, each entry formed once and a panel at a time."""
-    dtype, largest = jacobian.space.dtype, 8 * jacobian.tile_bytes
+def add_cross_products_of_rows(jacobian, other, kernel: Target, terms: tuple[int, ...], leaves: Sequence[int]):
+    """`add_products_of_rows` for the rows of one Jacobian and those of another."""
+
+    def add(kernel, mine, theirs):
+        return kernel + mine @ theirs.T
+
+    if len(terms) == len(jacobian.terms):
+        return _over_panels((jacobian, other), add, kernel, leaves)
+    if not terms:
+        return kernel
+    mine, theirs = _some(jacobian, terms), _some(other, terms)
+    compact = jnp.zeros((mine.shape[0], theirs.shape[0]), kernel.dtype)
+    compact = _over_panels((mine, theirs), add, compact, leaves, plain=False)
+    for a, i in enumerate(terms):
+        for b, j in enumerate(terms):
+            block = compact[mine.offsets[a] :, theirs.offsets[b] :][: jacobian.terms[i].rows, : other.terms[j].rows]
+            kernel = add_block(kernel, block, jacobian.offsets[i], other.offsets[j])
+    return kernel
+
+
+def _some(jacobian, terms: tuple[int, ...]):
+    """The Jacobian of these terms alone."""
+    return eqx.tree_at(lambda J: J.terms, jacobian, tuple(jacobian.terms[i] for i in terms))
+
+
+def _over_panels(jacobians, add: Callable, target: Target, leaves: Sequence[int], plain: bool = True) -> Target:
+    """`target = add(target, *panels)` over explicit column panels of each J: plain leaves, and the given ones of the
+    factored leaves, each entry formed once and a panel at a time. All J have the same terms and shapes."""
+    first = jacobians[0]
+    dtype, largest = first.space.dtype, 8 * first.tile_bytes
     whole = []  # leaves of one panel each; several of them are one product
-    if plain and jacobian.terms[0].plain.shape[2]:
-        whole.append(jnp.concatenate([term.plain.reshape(term.rows, -1) for term in jacobian.terms]))
+    if plain and first.terms[0].plain.shape[2]:
+        whole.append([jnp.concatenate([term.plain.reshape(term.rows, -1) for term in J.terms]) for J in jacobians])
     for position in leaves:
-        held = jacobian.held(position)
-        a, b = jacobian.layouts[jacobian.factored_leaves[position]].sides
-        tiles = Tiles.cut(a, max(1, largest // (b * jacobian.shape[0] * jnp.dtype(dtype).itemsize)))
+        a, b = first.layouts[first.factored_leaves[position]].sides
+        tiles = Tiles.cut(a, max(1, largest // (b * first.shape[0] * jnp.dtype(dtype).itemsize)))
         starts, fresh = jnp.asarray(tiles.starts), jnp.asarray(tiles.fresh)
 
-        def panel(i, held=held, tiles=tiles, starts=starts, fresh=fresh, b=b):
+        def panel(i, jacobian, position=position, tiles=tiles, starts=starts, fresh=fresh, b=b):
             blocks = []
-            for term, factors in zip(jacobian.terms, held, strict=True):
+            for term, factors in zip(jacobian.terms, jacobian.held(position), strict=True):
                 if factors is None:
                     blocks.append(jnp.zeros((term.rows, tiles.size * b), dtype))
                     continue
                 blocks.append(factors.panel(starts[i], fresh[i]).explicit().reshape(term.rows, -1))
             return jnp.concatenate(blocks)
 
+        def panels(i, panel=panel):
+            return [panel(i, jacobian) for jacobian in jacobians]
+
         if tiles.count == 1:
-            whole.append(panel(0))
+            whole.append(panels(0))
         else:
-            target = _pipelined(add, panel, tiles.count, target)
-    for panels in _gathered(whole, largest):
-        target = add(target, jnp.concatenate(panels, axis=1))
+            target = _pipelined(add, panels, tiles.count, target)
+    for group in _gathered(whole, largest):
+        target = add(target, *(jnp.concatenate(each, axis=1) for each in zip(*group, strict=True)))
     return target
 
 
-def _pipelined(add: Callable, panel: Callable, count: int, target: Target) -> Target:
-    """`target = add(target, panel(i))` for all i. A panel is carried from one pass to the next: made where it is used,
-    the compiler would make its rows again for every product that reads them."""
+def _pipelined(add: Callable, panels: Callable, count: int, target: Target) -> Target:
+    """`target = add(target, *panels(i))` for all i. Panels are carried from one pass to the next: made where they are
+    used, the compiler would make their rows again for every product that reads them."""
 
     def body(i, carried):
         target, ready = carried
-        return add(target, ready), panel(jnp.minimum(i + 1, count - 1))
+        return add(target, *ready), panels(jnp.minimum(i + 1, count - 1))
 
-    return lax.fori_loop(0, count, body, (target, panel(0)))[0]
+    return lax.fori_loop(0, count, body, (target, panels(0)))[0]
 
 
-def _gathered(panels: list[Array], largest: int) -> list[list[Array]]:
-    """Panels in groups of at most `largest` bytes (or of one)."""
-    groups: list[list[Array]] = []
+def _gathered(panels: list[list[Array]], largest: int) -> list[list[list[Array]]]:
+    """Panels, one of each Jacobian, in groups of at most `largest` bytes each (or of one)."""
+    groups: list[list[list[Array]]] = []
     for panel in panels:
-        if not groups or sum(held.nbytes for held in groups[-1]) + panel.nbytes > largest:
+        if not groups or sum(held[0].nbytes for held in groups[-1]) + panel[0].nbytes > largest:
             groups.append([])
         groups[-1].append(panel)
     return groups

@@ -65,7 +65,9 @@ def linearized(residuals: Residuals, terms, params, batch, form: Form, tile_byte
     leaves = residuals.space.leaves(params)
     if form == "matrix_free":
         r = residuals(params)
-        return r, MatrixFreeJacobian(residuals.space, r.shape[0], tuple(terms), params, dict(batch), tile_bytes)
+        return r, MatrixFreeJacobian(
+            residuals.space, r.shape[0], tuple(terms), params, dict(batch), tile_bytes, residuals.devices
+        )
     if form == "explicit":
         return explicit_linearization(residuals, leaves)
     return factored_linearization(residuals, leaves, tile_bytes)

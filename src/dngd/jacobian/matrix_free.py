@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, PyTree
 
+from dngd.devices import Devices, OneDevice
 from dngd.jacobian.explicit import rows_at_point
 from dngd.jacobian.jacobian import Jacobian
 from dngd.jacobian.residuals import Residuals
@@ -29,6 +30,7 @@ class MatrixFreeJacobian(Jacobian):
     params: PyTree
     batch: Mapping[str, Any]
     tile_bytes: int = eqx.field(static=True)
+    devices: Devices = OneDevice()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -36,7 +38,7 @@ class MatrixFreeJacobian(Jacobian):
 
     def _residuals(self) -> tuple[Residuals, PyTree]:
         """As a function of the parameters, and the parameters that it is linearised at."""
-        residuals = Residuals.trace(self.terms, self.params, self.batch)
+        residuals = Residuals.trace(self.terms, self.params, self.batch, self.devices)
         return residuals, self.space.tree(self.space.leaves(self.params))
 
     def explain(self) -> str:
@@ -57,11 +59,12 @@ class MatrixFreeJacobian(Jacobian):
     def rmatvec(self, u: Float[Array, " m"]) -> PyTree:
         self.check_rows(u)
         residuals, params = self._residuals()
-        return jax.vjp(residuals, params)[1](u)[0]
+        return self.devices.sum(jax.vjp(residuals, params)[1](u)[0])
 
     @eqx.filter_jit
-    def gram(self) -> Float[Array, "m m"]:
-        return mirror(self.columns(jnp.arange(self.rows)))
+    def gram(self) -> Float[Array, "m all"]:
+        kernel = self.columns(jnp.arange(self.devices.total(self.rows)))
+        return mirror(kernel) if kernel.shape == (self.rows, self.rows) else kernel
 
     def columns(self, indices: Int[Array, " l"]) -> Float[Array, "m l"]:
         return self._columns(self.row_indices(indices))
@@ -76,7 +79,7 @@ class MatrixFreeJacobian(Jacobian):
 
     @eqx.filter_jit
     def parameter_gram(self) -> Float[Array, "n n"]:
-        return gram_of_columns(self.dense())
+        return self.devices.sum(gram_of_columns(self.dense()))
 
     @eqx.filter_jit
     def dense(self) -> Float[Array, "m n"]:
@@ -102,7 +105,8 @@ class MatrixFreeJacobian(Jacobian):
         return self.space.dimension * jnp.dtype(self.space.dtype).itemsize
 
     def _row(self, index) -> PyTree:
-        return self.rmatvec(jnp.zeros(self.rows, self.space.dtype).at[index].set(1.0))
+        place = self.devices.places(index[None], self.rows)
+        return self.rmatvec(jnp.zeros(self.rows, self.space.dtype).at[place].set(1.0, mode="drop"))
 
     def _in_chunks(self, indices, function):
         """`function` of every index, a chunk of them at a time."""

@@ -4,7 +4,8 @@ Each term's residual is Python code that takes time to trace. It is traced here,
 vector, its linearisation, its second derivative and the rows of each term are all made from that program.
 """
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jaxtyping import Array, Float, PyTree
 
+from dngd.devices import Devices, OneDevice
 from dngd.program.lookup import LookUp, find_look_ups
 from dngd.program.program import Program, trace
 from dngd.program.sites import Uses, find_uses
@@ -57,12 +59,22 @@ class Residuals:
 
     space: Space
     terms: tuple[TracedTerm, ...]
+    devices: Devices = OneDevice()
 
     @staticmethod
-    def trace(terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any]) -> "Residuals":
-        """Trace every residual at the shapes of this batch; refuse residuals that are not scalars or vectors."""
+    def trace(
+        terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any], devices: Devices = OneDevice()
+    ) -> "Residuals":
+        """Trace every residual at the shapes of this batch; refuse residuals that are not scalars or vectors.
+
+        With several devices, weights and batch are those of the points of this one.
+        """
         space = Space.of(params)
-        return Residuals(space, tuple(_traced(term, params, batch[term.name], space) for term in terms))
+        traced = tuple(
+            _traced(term, params, batch[term.name], space, functools.partial(devices.points, number))
+            for number, term in enumerate(terms)
+        )
+        return Residuals(space, traced, devices.of_outputs([term.outputs for term in traced]))
 
     @property
     def rows(self) -> dict[str, slice]:
@@ -80,11 +92,11 @@ class Residuals:
 
     def loss(self, params: PyTree) -> Float[Array, ""]:
         """`½‖r‖²`."""
-        return 0.5 * jnp.sum(self(params) ** 2)
+        return self.devices.sum_of(lambda params: 0.5 * jnp.sum(self(params) ** 2), params)
 
     def term_losses(self, residual: Float[Array, " m"]) -> dict[str, Float[Array, ""]]:
         """The part of `½‖r‖²` that each term has, by name."""
-        return {name: 0.5 * jnp.sum(residual[rows] ** 2) for name, rows in self.rows.items()}
+        return self.devices.sum({name: 0.5 * jnp.sum(residual[rows] ** 2) for name, rows in self.rows.items()})
 
     def second(self, params: PyTree, v: PyTree) -> Float[Array, " m"]:
         """`f_vv = d²/dt² r(θ + t v)` at `t = 0`, by one second-order forward pass.
@@ -96,7 +108,7 @@ class Residuals:
         return jax.jvp(lambda p: jax.jvp(self, (p,), (along,))[1], (at,), (along,))[1]
 
 
-def _traced(term: Term, params: PyTree, points: PyTree, space: Space) -> TracedTerm:
+def _traced(term: Term, params: PyTree, points: PyTree, space: Space, total: Callable[[int], int]) -> TracedTerm:
     dynamic, static = eqx.partition(params, eqx.is_inexact_array)
     point = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), points)
 
@@ -116,7 +128,7 @@ def _traced(term: Term, params: PyTree, points: PyTree, space: Space) -> TracedT
     uses = find_uses(program, program.inputs[: len(space.shapes)], look_ups)
     leaves, columns = jax.tree.leaves(dynamic), tuple(jnp.asarray(leaf) for leaf in jax.tree.leaves(points))
     count = columns[0].shape[0]
-    scale = jnp.broadcast_to(jnp.sqrt(jnp.asarray(term.weight, space.dtype) / count), (count,))
+    scale = jnp.broadcast_to(jnp.sqrt(jnp.asarray(term.weight, space.dtype) / total(count)), (count,))
     batched = jax.make_jaxpr(jax.vmap(lambda leaves, point: _run(program, look_ups, leaves, point), in_axes=(None, 0)))(
         leaves, columns
     )

@@ -1,14 +1,17 @@
 """`DualNaturalGradient`: linearise, factor, direction, search; one compiled function."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PyTree
 
 from dngd import check
+from dngd.devices import Devices
 from dngd.jacobian.inputs import check_inputs, with_array_weights
 from dngd.jacobian.jacobian import Jacobian
 from dngd.jacobian.linearize import TILE_BYTES, linearized
@@ -18,6 +21,7 @@ from dngd.optimize.damping import ConstantDamping, Damping, GainRatioDamping
 from dngd.optimize.direction import acceleration, velocity
 from dngd.optimize.info import Info
 from dngd.optimize.line_search import BacktrackingSearch, Choice, LineSearch
+from dngd.optimize.mesh import as_mesh, back, check_points, everywhere, over_devices
 from dngd.optimize.momentum import ConstantMomentum, Momentum
 from dngd.optimize.outcome import Outcome
 from dngd.optimize.schedule import Schedule
@@ -63,6 +67,8 @@ class DualNaturalGradient(eqx.Module):
     - `memory`: bytes a step may take (half of the machine's by default); steers `"auto"`.
     - `seed`: of what a solver draws at random (landmarks).
     - `tile_bytes`: bound on temporaries of the kernel.
+    - `devices`: over how many devices to share out the points: a number, `"all"`, or a `jax.sharding.Mesh` with one
+      axis; one device by default.
 
     **Example:**
 
@@ -85,6 +91,7 @@ class DualNaturalGradient(eqx.Module):
     memory: int | None = eqx.field(static=True, default=None)
     seed: int = eqx.field(static=True, default=0)
     tile_bytes: int = eqx.field(static=True, default=TILE_BYTES)
+    devices: Mesh | None = eqx.field(static=True, converter=as_mesh, default=None)
 
     def __check_init__(self):
         if not isinstance(self.solver, Solver):
@@ -127,20 +134,24 @@ class DualNaturalGradient(eqx.Module):
         if not isinstance(share, jax.Array):
             check.number("share", share, 0.0, 1.0, open_low=True)
         params = check_inputs(terms, params, batch)
-        return _step(self, params, state, with_array_weights(terms), dict(batch), jnp.asarray(share, jnp.float32))
+        check_points(self.devices, batch)
+        given = params, state, with_array_weights(terms), dict(batch), jnp.asarray(share, jnp.float32)
+        return back(self.devices, _step(self, *everywhere(self.devices, given)), params)
 
 
 @compiled
 def _step(optimizer: DualNaturalGradient, params, state: State, terms, batch, share):
     check_state(optimizer, params, state)
     with jax.default_matmul_precision("highest"):
-        return _compute_step(optimizer, params, state, terms, batch, share)
+        compute = functools.partial(_compute_step, optimizer)
+        return over_devices(optimizer.devices, compute, params, state, terms, batch, share)
 
 
-def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, batch, share):
-    residuals = Residuals.trace(terms, params, batch)
+def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, batch, share, devices: Devices):
+    residuals = Residuals.trace(terms, params, batch, devices)
+    devices = residuals.devices
     residual, jacobian, solver = _linearize(optimizer, residuals, terms, params, batch)
-    loss = 0.5 * jnp.sum(residual**2)
+    loss = devices.sum(0.5 * jnp.sum(residual**2))
     requested = optimizer.damping.value(state.damping, loss, state.step)
     key = jax.random.fold_in(jax.random.key(optimizer.seed), state.step)
     factorization = solver.factor(jacobian, requested, key)
@@ -171,7 +182,7 @@ def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, b
     length, moved = share * choice.length, choice.length > 0
 
     def reduction(length):  # of the linear model; written so that nothing cancels
-        return -(length * (residual @ image) + 0.5 * length**2 * (image @ image))
+        return -(length * devices.dot(residual, image) + 0.5 * length**2 * devices.dot(image, image))
 
     actual = jnp.where(moved, loss - choice.loss, 0.0)
     # Against the model's promise for the full step: a search that must shorten it is a sign of too small a λ.

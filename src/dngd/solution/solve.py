@@ -1,10 +1,12 @@
 """From a problem to its solution in one call, and back from a run directory."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dngd.config import Config
+from dngd.optimize.mesh import as_mesh
 from dngd.problem.problem import Problem
 from dngd.solution.solution import Solution
 from dngd.train.directory import RunDirectory, read_config, read_summary
@@ -12,6 +14,7 @@ from dngd.train.history import read as read_history
 from dngd.train.kept import load_state
 from dngd.train.locate import find_problem
 from dngd.train.observer import as_observers
+from dngd.train.processes import agreed_settings, leads, several
 from dngd.train.progress import default_progress
 from dngd.train.run import Run
 from dngd.train.trainer import train, working_precision
@@ -25,6 +28,7 @@ def solve(
     out: str | Path | None = None,
     quiet: bool = False,
     observers: Sequence[Any] = (),
+    devices: Any = None,
     **settings: Any,
 ) -> Solution:
     """Train a network that solves a problem.
@@ -39,6 +43,8 @@ def solve(
     - `observers`: functions `f(row, model)` that are called after every step and may return True to end the run, or
       objects with any of the methods `start(run, state)`, `step(run, state, row)`, `note(text)`, `end(summary)`,
       `close()`.
+    - `devices`: over how many devices to share out the points of each step: a number, `"all"`, or a
+      `jax.sharding.Mesh` with one axis; one by default (`docs/scaling.md`).
     - `settings`: any of `dngd.Config`, such as `method="pcg"`, `steps=200`, `points={"interior": 1000}`,
       `optimizer={"rank": 500}`.
 
@@ -48,10 +54,11 @@ def solve(
     name = _kept_name(problem) if isinstance(problem, str) else f"{problem.name} (given in Python)"
     problem = find_problem(problem) if isinstance(problem, str) else problem
     config = Config.from_dict({"seconds": seconds, "seed": seed, **settings}).resolved(problem)
-    if out is None:
-        return _trained(problem, config, None, quiet, observers)
+    mesh = _mesh(devices)
+    if out is None or not leads():
+        return _trained(problem, config, None, quiet, observers, mesh)
     with RunDirectory.create(out, {"problem": name, **config.as_dict()}) as directory:
-        return _trained(problem, config, directory, quiet, observers)
+        return _trained(problem, config, directory, quiet, observers, mesh)
 
 
 def resume(
@@ -60,25 +67,28 @@ def resume(
     *,
     quiet: bool = False,
     observers: Sequence[Any] = (),
+    devices: Any = None,
     **changes: Any,
 ) -> Solution:
     """Go on with the run in a directory; `changes` may extend its budget (`seconds`, `steps`, `target`).
 
-    A new budget of steps replaces one of seconds, and the reverse, unless both are given. A problem that is neither in
-    the catalogue nor in a file must be given again.
+    It may have been begun on any number of `devices` (see `solve`). A new budget of steps replaces one of seconds, and
+    the reverse, unless both are given. A problem that is neither in the catalogue nor in a file must be given again.
     """
     for name in changes:
         if name not in Config.extendable():
             raise ValueError(f"{name} cannot change in the middle of a run; only {', '.join(Config.extendable())} can")
-    with RunDirectory.open(path) as directory:
+    mesh = _mesh(devices)
+    with RunDirectory.open(path) if leads() else contextlib.nullcontext() as directory:
         budgets = {"seconds", "steps"}
         replaced = dict.fromkeys(budgets, None) if budgets & changes.keys() else {}
-        stored = dict(directory.config) | replaced | changes
+        stored = agreed_settings({} if directory is None else dict(directory.config) | replaced | changes)
         settings = {key: value for key, value in stored.items() if key != "problem"}
         problem = _stored_problem(stored["problem"], "resume") if problem is None else problem
         config = Config.from_dict(settings).resolved(problem)  # before anything is written
-        directory.change(stored)
-        return _trained(problem, config, directory, quiet, observers)
+        if directory is not None:
+            directory.change(stored)
+        return _trained(problem, config, directory, quiet, observers, mesh)
 
 
 def load(path: str | Path, problem: Problem | None = None) -> Solution:
@@ -103,10 +113,22 @@ def load(path: str | Path, problem: Problem | None = None) -> Solution:
     return Solution(problem, model, last, summary, read_history(path / "history.jsonl"))
 
 
+def _mesh(devices: Any) -> Any:
+    """The devices of a run: all of them where several processes share it."""
+    if several() and devices not in (None, "all"):
+        raise ValueError(f"devices={devices!r}: several processes share a run with all of their devices; leave it out")
+    return as_mesh("all" if several() else devices)
+
+
 def _trained(
-    problem: Problem, config: Config, directory: RunDirectory | None, quiet: bool, observers: Sequence[Any]
+    problem: Problem,
+    config: Config,
+    directory: RunDirectory | None,
+    quiet: bool,
+    observers: Sequence[Any],
+    mesh: Any = None,
 ) -> Solution:
-    found = train(problem, config, directory, [default_progress(quiet), *as_observers(observers)])
+    found = train(problem, config, directory, [default_progress(quiet), *as_observers(observers)], mesh)
     history = found.rows if directory is None else read_history(directory.history)
     return Solution(problem, found.model, found.last, found.summary, history)
 

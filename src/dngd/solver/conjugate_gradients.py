@@ -13,6 +13,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from dngd.devices import Devices, OneDevice
+
 LinearMap = Callable[[Float[Array, " m"]], Float[Array, " m"]]
 
 
@@ -30,6 +32,7 @@ def conjugate_gradients(
     b: Float[Array, " m"],
     target: Float[Array, ""],
     limit: Int[Array, ""],
+    devices: Devices = OneDevice(),
 ) -> Iterate:
     """Solve until the residual's norm is at most `target`, `limit` iterations, or breakdown.
 
@@ -38,22 +41,23 @@ def conjugate_gradients(
     """
 
     def unfinished(carry):
-        _, residual, _, energy, iteration = carry
-        return (iteration < limit) & (jnp.linalg.norm(residual) > target) & (energy > 0)
+        *_, size, energy, iteration = carry
+        return (iteration < limit) & (size > target) & (energy > 0)
 
     def iterate(carry):
-        solution, residual, direction, energy, iteration = carry
+        solution, residual, direction, _, energy, iteration = carry
         image = operator(direction)
-        curvature = direction @ image
+        curvature = devices.dot(direction, image)
         sound = curvature > 0  # False for NaN
         length = jnp.where(sound, energy / jnp.where(sound, curvature, 1.0), 0.0)
         following = residual - length * image
         better = preconditioner(following)
-        direction_next = better + ((following - residual) @ better) / energy * direction
-        energy = jnp.where(sound, following @ better, -1.0)
-        return solution + length * direction, following, direction_next, energy, iteration + 1
+        direction_next = better + devices.dot(following - residual, better) / energy * direction
+        energy = jnp.where(sound, devices.dot(following, better), -1.0)
+        size = devices.norm(following)
+        return solution + length * direction, following, direction_next, size, energy, iteration + 1
 
     better = preconditioner(b)
-    carry = (jnp.zeros_like(b), b, better, b @ better, jnp.asarray(0))
-    solution, residual, _, _, iterations = lax.while_loop(unfinished, iterate, carry)
-    return Iterate(solution, iterations, jnp.linalg.norm(residual) <= target)
+    carry = (jnp.zeros_like(b), b, better, devices.norm(b), devices.dot(b, better), jnp.asarray(0))
+    solution, *_, size, _, iterations = lax.while_loop(unfinished, iterate, carry)
+    return Iterate(solution, iterations, size <= target)

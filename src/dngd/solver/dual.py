@@ -24,25 +24,28 @@ class DenseDual(Solver):
 
     def factor(self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""]) -> "DenseDualFactorization":
         kernel = jacobian.gram()
-        factor, damping, succeeded = damped_cholesky(kernel, damping)
-        return DenseDualFactorization(jacobian, kernel, factor, damping, succeeded)
+        whole = jacobian.devices.gather(kernel)
+        factor, damping, succeeded = damped_cholesky(whole, damping)
+        return DenseDualFactorization(jacobian, kernel, jnp.trace(whole), factor, damping, succeeded)
 
 
 class DenseDualFactorization(Factorization):
     jacobian: Jacobian
-    kernel: Float[Array, "m m"]
+    kernel: Float[Array, "m all"]
+    trace: Float[Array, ""]
     cholesky: Cholesky
     damping: Float[Array, ""]
     succeeded: Bool[Array, ""]
 
     def solve(self, b: Float[Array, " m"]) -> Solution:
-        dual = self.cholesky.solve(b)
-        return exact(self.jacobian.rmatvec(dual), self.kernel @ dual)
+        devices = self.jacobian.devices
+        dual = self.cholesky.solve(devices.gather(b))
+        return exact(self.jacobian.rmatvec(devices.here(dual)), self.kernel @ dual)
 
     def norms(self, b: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
         # From the kernel, unless the square is so small that less than half of its digits are left.
-        trace = jnp.trace(self.kernel)
-        square = b @ (self.kernel @ b)
-        clear = square > jnp.finfo(b.dtype).eps ** 0.5 * trace * (b @ b)  # False for NaN
+        devices = self.jacobian.devices
+        square = devices.dot(b, self.kernel @ devices.gather(b))
+        clear = square > jnp.finfo(b.dtype).eps ** 0.5 * self.trace * devices.dot(b, b)  # False for NaN
         gradient = jax.lax.cond(clear, lambda: jnp.sqrt(square), lambda: norm(self.jacobian.rmatvec(b)))
-        return gradient, jnp.sqrt(trace)
+        return gradient, jnp.sqrt(self.trace)

@@ -22,6 +22,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Key
 
+from dngd.devices import Devices
 from dngd.jacobian.jacobian import Jacobian
 from dngd.solver.cholesky import cholesky
 
@@ -55,9 +56,9 @@ def uniform(jacobian: Jacobian, rank: int, key: Key[Array, ""]) -> LowRank:
     """From uniformly drawn landmarks: `F = K[:, I] L⁻ᵀ` with `K[I, I] + rounding = L Lᵀ`."""
     indices = _uniform_indices(jacobian, rank, key)
     columns = jacobian.columns(indices)
-    corner = columns[indices]
+    corner = jacobian.devices.take(columns, indices)
     factor = cholesky(corner, _rounding(jnp.trace(corner))).right_divide(columns)
-    return _estimated(corner, factor, jnp.asarray(rank))
+    return _estimated(corner, factor, jnp.asarray(rank), jacobian.devices)
 
 
 def uniform_spectral(jacobian: Jacobian, rank: int, key: Key[Array, ""]) -> LowRank:
@@ -67,11 +68,11 @@ def uniform_spectral(jacobian: Jacobian, rank: int, key: Key[Array, ""]) -> LowR
     """
     indices = _uniform_indices(jacobian, rank, key)
     columns = jacobian.columns(indices)
-    corner = columns[indices]
+    corner = jacobian.devices.take(columns, indices)
     values, vectors = jnp.linalg.eigh(corner)
     kept = values > rank * jnp.finfo(values.dtype).eps * jnp.max(values)
     factor = columns @ (vectors * jnp.where(kept, 1 / jnp.sqrt(jnp.where(kept, values, 1.0)), 0.0))
-    return _estimated(corner, factor, jnp.sum(kept))
+    return _estimated(corner, factor, jnp.sum(kept), jacobian.devices)
 
 
 Enough = Callable[[Float[Array, ""], Int[Array, ""]], Bool[Array, ""]]
@@ -82,39 +83,44 @@ def pivoted(jacobian: Jacobian, rank: int, key: Key[Array, ""], enough: Enough) 
     """By blocked randomly pivoted Cholesky: until `enough`, or `rank` is reached, or only rounding is left."""
     block = block_size(rank)
     count = -(-rank // block)
-    diagonal = jacobian.diagonal()
-    rounding = _rounding(jnp.sum(diagonal))
+    devices, diagonal = jacobian.devices, jacobian.diagonal()
+    trace = devices.sum(jnp.sum(diagonal))
+    rounding = _rounding(trace)
 
     def unfinished(carry):
-        _, unexplained, done = carry
-        left = jnp.sum(unexplained)
+        *_, left, done = carry
         return (done < count) & (left > rounding) & ~enough(left, done)
 
     def extend(carry):
-        factor, unexplained, done = carry
-        indices = _draw(unexplained, block, jax.random.fold_in(key, done))
-        columns = jacobian.columns(indices) - factor @ factor[indices].T
+        factor, unexplained, _, done = carry
+        indices = _draw(devices.gather(unexplained), block, jax.random.fold_in(key, done))
+        columns = jacobian.columns(indices) - factor @ devices.take(factor, indices).T
         # The subtraction leaves errors of the size of the kernel's own entries, however small the difference.
-        new = cholesky(columns[indices], _rounding(jnp.sum(diagonal[indices]))).right_divide(columns)
-        new = jnp.where(jnp.all(jnp.isfinite(new)), new, 0.0)
+        size = jnp.sum(devices.take(diagonal, indices))
+        new = cholesky(devices.take(columns, indices), _rounding(size)).right_divide(columns)
+        new = jnp.where(devices.sum(jnp.sum(~jnp.isfinite(new))) == 0, new, 0.0)
         # The last block may reach beyond the rank asked for.
         new = jnp.where(done * block + jnp.arange(block) < rank, new, 0.0)
         factor = lax.dynamic_update_slice_in_dim(factor, new, done * block, axis=1)
-        return factor, jnp.maximum(unexplained - jnp.sum(new**2, axis=1), 0.0).at[indices].set(0.0), done + 1
+        places = devices.places(indices, diagonal.shape[0])
+        unexplained = jnp.maximum(unexplained - jnp.sum(new**2, axis=1), 0.0).at[places].set(0.0, mode="drop")
+        return factor, unexplained, devices.sum(jnp.sum(unexplained)), done + 1
 
     start = jnp.zeros((diagonal.shape[0], count * block), diagonal.dtype)
-    factor, unexplained, done = lax.while_loop(unfinished, extend, (start, diagonal, jnp.asarray(0)))
-    return LowRank(factor[:, :rank], jnp.minimum(done * block, rank), jnp.sum(diagonal), jnp.sum(unexplained))
+    factor, _, left, done = lax.while_loop(unfinished, extend, (start, diagonal, trace, jnp.asarray(0)))
+    return LowRank(factor[:, :rank], jnp.minimum(done * block, rank), trace, left)
 
 
 def _uniform_indices(jacobian: Jacobian, rank: int, key: Key[Array, ""]) -> Int[Array, " l"]:
-    return jax.random.choice(key, jacobian.shape[0], (rank,), replace=False)
+    return jax.random.choice(key, jacobian.devices.total(jacobian.shape[0]), (rank,), replace=False)
 
 
-def _estimated(corner: Float[Array, "l l"], factor: Float[Array, "m l"], rank: Int[Array, ""]) -> LowRank:
+def _estimated(
+    corner: Float[Array, "l l"], factor: Float[Array, "m l"], rank: Int[Array, ""], devices: Devices
+) -> LowRank:
     """With the traces estimated from the landmarks' own: all of the diagonal may cost more than the columns did."""
-    trace = jnp.trace(corner) * (factor.shape[0] / corner.shape[0])
-    return LowRank(factor, rank, trace, jnp.maximum(trace - jnp.sum(factor**2), 0.0))
+    trace = jnp.trace(corner) * (devices.total(factor.shape[0]) / corner.shape[0])
+    return LowRank(factor, rank, trace, jnp.maximum(trace - devices.sum(jnp.sum(factor**2)), 0.0))
 
 
 def _rounding(size: Float[Array, ""]) -> Float[Array, ""]:

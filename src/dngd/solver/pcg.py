@@ -95,13 +95,13 @@ class PCG(Solver):
         tolerance = self.tolerance_for(jacobian.space.dtype)
         low_rank = self.approximate(jacobian, damping, key)
         form = {"cholesky": Woodbury.of, "spectral": Spectral.of}[self.preconditioner]
-        preconditioner = form(low_rank, damping)
+        preconditioner = form(low_rank, damping, jacobian.devices)
         sound = (damping > 0) & jnp.isfinite(damping) & jnp.isfinite(low_rank.trace) & preconditioner.usable
         return PCGFactorization(jacobian, damping, sound, preconditioner, low_rank.trace, tolerance, self.iterations)
 
     def approximate(self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""]) -> LowRank:
         """`K ≈ F Fᵀ` from landmarks."""
-        rank = self.rank_for(jacobian.shape[0])
+        rank = self.rank_for(jacobian.devices.total(jacobian.shape[0]))
         if self.landmarks == "uniform":
             return (uniform if self.preconditioner == "cholesky" else uniform_spectral)(jacobian, rank, key)
         spent, iteration = (jnp.asarray(costs) for costs in _costs(jacobian, rank))
@@ -144,21 +144,23 @@ class PCGFactorization(Factorization):
     limit: int = eqx.field(static=True)
 
     def solve(self, b: Float[Array, " m"]) -> Solution:
+        devices = self.jacobian.devices
         iterate = conjugate_gradients(
             lambda u: self.jacobian.matvec(self.jacobian.rmatvec(u)) + self.damping * u,
             self.preconditioner.apply,
             b,
-            self.tolerance * jnp.linalg.norm(b),
+            self.tolerance * devices.norm(b),
             jnp.asarray(self.limit),
+            devices,
         )
         dual = iterate.solution
         x = self.jacobian.rmatvec(dual)
         image = self.jacobian.matvec(x)
-        size = jnp.maximum(jnp.linalg.norm(b), jnp.finfo(b.dtype).tiny)
+        size = jnp.maximum(devices.norm(b), jnp.finfo(b.dtype).tiny)
         # The recursion's residual drifts from the true one; report the true one.
-        relative = jnp.linalg.norm(b - image - self.damping * dual) / size
+        relative = devices.norm(b - image - self.damping * dual) / size
         # Rounding of the products leaves a residual of ε ‖K‖ ‖α‖, whatever the number of iterations.
-        least = jnp.finfo(b.dtype).eps * (self.trace + self.damping) * jnp.linalg.norm(dual) / size
+        least = jnp.finfo(b.dtype).eps * (self.trace + self.damping) * devices.norm(dual) / size
         converged = relative <= SLACK * jnp.maximum(self.tolerance, least)
         return Solution(x, image, iterate.iterations, relative, converged, self.preconditioner.rank)
 

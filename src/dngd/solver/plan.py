@@ -14,9 +14,12 @@ import jax.numpy as jnp
 from jaxtyping import PyTree
 
 from dngd import check
+from dngd.devices import ManyDevices
 from dngd.jacobian.factored import FactoredJacobian
 from dngd.jacobian.inputs import check_inputs
-from dngd.jacobian.linearize import TILE_BYTES, Form, linearization
+from dngd.jacobian.jacobian import Jacobian
+from dngd.jacobian.linearize import TILE_BYTES, Form, linearization, linearized
+from dngd.jacobian.residuals import Residuals
 from dngd.solver.dual import DenseDual
 from dngd.solver.pcg import PCG, PRECONDITIONER_FLOPS, SOLVES
 from dngd.solver.primal import DensePrimal
@@ -66,22 +69,36 @@ class Plan:
         return "\n".join([*lines, f"{self.solver} ({self.form} Jacobian): {self.reason}"])
 
 
-def plan(terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any], *, memory: int | None = None) -> Plan:
+def plan(
+    terms: Sequence[Term], params: PyTree, batch: Mapping[str, Any], *, memory: int | None = None, devices: int = 1
+) -> Plan:
     """Predict flops and memory of a step with each solver, and choose. Nothing is computed.
 
-    `memory` is the bytes that a step may take; half of the machine's by default.
+    `memory` is the bytes that a step may take; half of the machine's by default. With several `devices` all figures
+    are those of each one.
 
     **Example:** `print(dngd.plan(terms, params, batch))`
     """
     if memory is not None:
         check.count("memory", memory, hint="it is a number of bytes")
-    return plan_step(tuple(terms), check_inputs(terms, params, batch), dict(batch), memory)
+    check.count("devices", devices)
+    return plan_step(tuple(terms), check_inputs(terms, params, batch), dict(batch), memory, devices)
 
 
-def plan_step(terms, params, batch, memory: int | None = None) -> Plan:
-    """`plan` without its checks; shapes in place of arrays will do."""
-    _, jacobian = eqx.filter_eval_shape(linearization, terms, params, batch, "factored", TILE_BYTES)
+def plan_step(terms, params, batch, memory: int | None = None, devices: int = 1) -> Plan:
+    """`plan` without its checks; shapes in place of arrays will do. Flops and memory are those of each device."""
+    if devices == 1:
+        _, jacobian = eqx.filter_eval_shape(linearization, terms, params, batch, "factored", TILE_BYTES)
+    else:
+        jacobian = eqx.filter_eval_shape(_on_one_of, ManyDevices.over(devices, terms, batch), terms, params, batch)
     return plan_jacobian(jacobian, memory)
+
+
+def _on_one_of(devices: ManyDevices, terms, params, batch) -> Jacobian:
+    """The Jacobian of the rows that the first of several devices has."""
+    terms, batch = devices.share(terms, batch, 0)
+    residuals = Residuals.trace(terms, params, batch, devices)
+    return linearized(residuals, terms, params, batch, "factored", TILE_BYTES)[1]
 
 
 def plan_jacobian(
@@ -93,15 +110,23 @@ def plan_jacobian(
     """`plan` from a Jacobian, of which only shapes are looked at; `rank` and `iterations` are what conjugate gradients
     are expected to need, or were seen to."""
     memory = default_memory() if memory is None else memory
-    m, n = jacobian.shape
+    here, n = jacobian.shape  # of the rows on one device
+    count, m = jacobian.devices.count, jacobian.devices.total(here)
     itemsize = jnp.dtype(jacobian.space.dtype).itemsize
     # What a step holds whatever the solver: the factors, and tiles (a panel of explicit rows is eight of them).
     factors = jacobian.bytes + jacobian.tile_bytes * 10
     costs = (
-        # kernel and its factor live at once
-        Cost("dense", jacobian.kernel_flops() + CHOLESKY_FLOP * m**3 / 3, factors + 2 * m * m * itemsize),
+        # Kernel and its factor live at once, on every device; of several, each makes its rows, and those of the
+        # devices half-way round the ring.
+        Cost(
+            "dense",
+            jacobian.kernel_flops() * (1 + 2 * (count // 2)) + CHOLESKY_FLOP * m**3 / 3,
+            factors + (2 * m * m + (here * m if count > 1 else 0)) * itemsize,
+        ),
         # upper blocks of a four-by-four grid, with the rows written out
-        Cost("primal", 2 * m * n * n * 0.625 + CHOLESKY_FLOP * n**3 / 3, factors + (m * n + 2 * n * n) * itemsize),
+        Cost(
+            "primal", 2 * here * n * n * 0.625 + CHOLESKY_FLOP * n**3 / 3, factors + (here * n + 2 * n * n) * itemsize
+        ),
         _pcg_cost(jacobian, factors, min(rank, PCG().rank_for(m)), iterations),
     )
     fitting = [cost for cost in costs if cost.bytes <= memory]
@@ -120,9 +145,10 @@ def plan_jacobian(
 def _pcg_cost(jacobian: FactoredJacobian, factors: int, rank: int, iterations: int) -> Cost:
     """Set-up (landmark columns, updates and Gramian of the low-rank factor), then iterations of two solves."""
     m, _ = jacobian.shape
+    most = PCG().rank_for(jacobian.devices.total(m))
     setup = jacobian.column_flops(rank) + 3.0 * m * rank**2 + CHOLESKY_FLOP * rank**3 / 3
     iteration = jacobian.product_flops() + 3.0 * PRECONDITIONER_FLOPS * 4.0 * m * rank
-    buffers = 4 * m * PCG().rank_for(m) * jnp.dtype(jacobian.space.dtype).itemsize
+    buffers = 4 * m * most * jnp.dtype(jacobian.space.dtype).itemsize
     return Cost("pcg", setup + SOLVES * iterations * iteration, factors + buffers)
 
 
@@ -139,8 +165,10 @@ def default_memory() -> int:
     for path in CONTAINER_LIMITS:
         with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
             limits.append(int(Path(path).read_text()))
-    limits.append((jax.local_devices()[0].memory_stats() or {}).get("bytes_limit", limits[0]))
-    return min(limits) // 2
+    device = jax.local_devices()[0]
+    limits.append((device.memory_stats() or {}).get("bytes_limit", limits[0]))
+    sharing = jax.local_device_count() if device.platform == "cpu" else 1
+    return min(limits) // 2 // sharing
 
 
 def physical_memory() -> int:

@@ -17,6 +17,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from dngd.devices import Devices, OneDevice
 from dngd.jacobian.tiles import gram_of_columns
 from dngd.solver.cholesky import Cholesky, cholesky
 from dngd.solver.landmarks import LowRank
@@ -46,20 +47,22 @@ class Woodbury(Preconditioner):
     cholesky: Cholesky
     shift: Float[Array, ""]
     rank: Int[Array, ""]
+    devices: Devices = OneDevice()
 
     @staticmethod
-    def of(low_rank: LowRank, damping: Float[Array, ""]) -> "Woodbury":
+    def of(low_rank: LowRank, damping: Float[Array, ""], devices: Devices = OneDevice()) -> "Woodbury":
         factor = low_rank.factor
         least = SAFETY * jnp.finfo(factor.dtype).eps * low_rank.trace
         shift = jnp.maximum(damping, least)
-        return Woodbury(factor, cholesky(gram_of_columns(factor), shift), shift, low_rank.rank)
+        gram = devices.sum(gram_of_columns(factor))
+        return Woodbury(factor, cholesky(gram, shift), shift, low_rank.rank, devices)
 
     @property
     def usable(self) -> Bool[Array, ""]:
         return self.cholesky.succeeded & jnp.isfinite(self.shift) & (self.shift > 0)
 
     def apply(self, x: Float[Array, " m"]) -> Float[Array, " m"]:
-        return (x - self.factor @ self.cholesky.solve(x @ self.factor)) / self.shift
+        return (x - self.factor @ self.cholesky.solve(self.devices.sum(x @ self.factor))) / self.shift
 
 
 class Spectral(Preconditioner):
@@ -67,23 +70,30 @@ class Spectral(Preconditioner):
     eigenvalues: Float[Array, " l"]
     damping: Float[Array, ""]
     rank: Int[Array, ""]
+    devices: Devices = OneDevice()
 
     @staticmethod
-    def of(low_rank: LowRank, damping: Float[Array, ""]) -> "Spectral":
+    def of(low_rank: LowRank, damping: Float[Array, ""], devices: Devices = OneDevice()) -> "Spectral":
         """By the eigenvectors of the small Gramian `FᵀF`."""
         factor = low_rank.factor
-        values, vectors = jnp.linalg.eigh(gram_of_columns(factor))
+        values, vectors = jnp.linalg.eigh(devices.sum(gram_of_columns(factor)))
         kept = values > factor.shape[1] * jnp.finfo(values.dtype).eps * jnp.max(values)
         basis = factor @ (vectors * jnp.where(kept, 1 / jnp.sqrt(jnp.where(kept, values, 1.0)), 0.0))
         # Small eigenvalues leave the basis orthonormal to few digits; Newton-Schulz doubles them, twice.
         for _ in range(2):
-            basis = 1.5 * basis - 0.5 * basis @ gram_of_columns(basis)
-        return Spectral(basis, jnp.where(kept, values, 0.0), damping, jnp.sum(kept))
+            basis = 1.5 * basis - 0.5 * basis @ devices.sum(gram_of_columns(basis))
+        return Spectral(basis, jnp.where(kept, values, 0.0), damping, jnp.sum(kept), devices)
 
     @property
     def usable(self) -> Bool[Array, ""]:
-        return jnp.all(jnp.isfinite(self.basis)) & jnp.isfinite(self.damping) & (self.damping > 0)
+        return (
+            (self.devices.sum(jnp.sum(~jnp.isfinite(self.basis))) == 0)
+            & jnp.isfinite(self.damping)
+            & (self.damping > 0)
+        )
 
     def apply(self, x: Float[Array, " m"]) -> Float[Array, " m"]:
         rest = 1 / self.damping
-        return self.basis @ ((1 / (self.eigenvalues + self.damping) - rest) * (x @ self.basis)) + rest * x
+        return (
+            self.basis @ ((1 / (self.eigenvalues + self.damping) - rest) * self.devices.sum(x @ self.basis)) + rest * x
+        )

@@ -61,4 +61,4 @@ def exact(x: PyTree, image: Float[Array, " m"]) -> Solution:
 
 def norms_by_products(jacobian: Jacobian, b: Float[Array, " m"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """`Factorization.norms` from the Jacobian alone."""
-    return norm(jacobian.rmatvec(b)), jnp.sqrt(jnp.sum(jacobian.diagonal()))
+    return norm(jacobian.rmatvec(b)), jnp.sqrt(jacobian.devices.sum(jnp.sum(jacobian.diagonal())))

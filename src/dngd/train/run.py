@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, PyTree
 
 from dngd.config import Config
@@ -17,12 +18,13 @@ from dngd.optimize.info import Info
 from dngd.problem.formulation import Formulation, Window
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
-from dngd.solver.plan import plan
+from dngd.solver.plan import default_memory, plan
 from dngd.term import Term
 from dngd.train.build import Optimizer, check_method_fits, make_optimizer
 from dngd.train.environment import environment
 from dngd.train.growth import grown
 from dngd.train.position import Position
+from dngd.train.processes import agreed
 from dngd.train.sampler import Pools, Sampler
 from dngd.train.schedule import Schedule
 from dngd.train.start import CHOICE, POINTS, first_model, key_for
@@ -41,12 +43,13 @@ class Run:
     """The fixed part of a run. Optimizers, samplers and terms are made once and kept: other functions and other
     objects would be compiled anew."""
 
-    def __init__(self, problem: Problem, config: Config):
+    def __init__(self, problem: Problem, config: Config, mesh: Mesh | None = None):
         formulation = Formulation.of(problem)
         left = {name: count for name, count in config.points.items() if name in formulation.problem.conditions}
-        self.problem, self.config = formulation.problem.with_points(left), config
+        self.problem, self.config, self.mesh = formulation.problem.with_points(left), config, mesh
         self.formulation = replace(formulation, problem=self.problem)
         self.schedule = Schedule.of(self.problem, config, self.formulation.time is not None)
+        self.memory = None if mesh is None else agreed(default_memory())
         self._made: dict[Hashable, Any] = {}
 
     def start(self, position: Position | None = None) -> RunState:
@@ -82,7 +85,18 @@ class Run:
 
     def optimizer(self, position: Position) -> Optimizer:
         method, expected = self.schedule.method(position), position.expected_steps
-        return self._once(("optimizer", method, expected), lambda: make_optimizer(method, self.config, expected))
+        return self._once(
+            ("optimizer", method, expected),
+            lambda: self._shared(make_optimizer(method, self.config, expected)),
+        )
+
+    def _shared(self, optimizer: Optimizer) -> Optimizer:
+        """The optimizer with its points shared out over the devices of the run."""
+        if self.mesh is None:
+            return optimizer
+        # Hosts differ by some pages, and all have to choose the same solver.
+        memory = {"memory": self.memory} if hasattr(optimizer, "memory") else {}
+        return replace(optimizer, devices=self.mesh, **memory)
 
     def sampler(self, position: Position) -> Sampler:
         return self._once(
@@ -138,8 +152,13 @@ class Run:
 
     def plan(self, state: RunState) -> Any:
         """Sizes and costs of a step with the present number of points."""
-        key = ("plan", state.position.doublings)
-        return self._once(key, lambda: plan((draw := self.draw(state)).terms, state.model, draw.batch))
+        key, devices = ("plan", state.position.doublings), 1 if self.mesh is None else self.mesh.size
+
+        def planned():
+            draw = self.draw(state)
+            return plan(draw.terms, state.model, draw.batch, memory=self.memory, devices=devices)
+
+        return self._once(key, planned)
 
     def size(self, position: Position) -> dict[str, Any]:
         """Parameters, residuals and solver, as far as they are known."""
@@ -160,10 +179,16 @@ class Run:
         return [
             f"{self.problem.name}: {self.problem.description}".rstrip(": "),
             f"method {config.method}, preset {config.preset}, seed {config.seed}, {config.precision} on "
-            f"{machine['device']}, {machine['cores']} cores",
+            f"{self._described_devices()}{machine['device']}, {machine['cores']} cores",
             *str(self.plan(state)).splitlines(),
             f"points per step: {counts}",
         ]
+
+    def _described_devices(self) -> str:
+        if self.mesh is None:
+            return ""
+        processes = f" of {jax.process_count()} processes" if jax.process_count() > 1 else ""
+        return f"{self.mesh.size} devices{processes}: "
 
     def _latest(self, name: Hashable, version: Hashable, make: Callable[[], Any]) -> Any:
         """What was made for this version; an earlier version is forgotten."""

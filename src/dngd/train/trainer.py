@@ -11,17 +11,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
+from jax.sharding import Mesh
 
 from dngd.config import Config
+from dngd.optimize.mesh import at_home
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.train.advance import advance
 from dngd.train.concentration import where_it_is_wrong
 from dngd.train.directory import RunDirectory
+from dngd.train.environment import environment
 from dngd.train.estimate import FAILED, estimate
 from dngd.train.evaluation import Evaluation, evaluated
 from dngd.train.kept import Kept
 from dngd.train.observer import as_observers, ask, tell
+from dngd.train.processes import agreed, any_of, check_same, leads, several
 from dngd.train.run import Run
 from dngd.train.schedule import PATIENCE
 from dngd.train.selection import Selection
@@ -52,16 +56,24 @@ def working_precision(precision: str) -> Iterator[None]:
 
 
 def train(
-    problem: Problem, config: Config, directory: RunDirectory | None = None, observers: Sequence[Any] = ()
+    problem: Problem,
+    config: Config,
+    directory: RunDirectory | None = None,
+    observers: Sequence[Any] = (),
+    mesh: Mesh | None = None,
 ) -> Trained:
     """Train, from the last checkpoint of the directory if it has one.
 
     `observers` watch the run (`dngd.train.observer`): objects with some of the hooks of `Observer`, or functions
     `f(row, model)` that are called after every step and may return True to end the run.
+
+    `mesh` shares out the points of every step over its devices. Where these belong to several processes, all of them
+    call this function; directory and observers are those of process 0.
     """
-    config, observers = config.resolved(problem), as_observers(observers)
+    config, observers = config.resolved(problem), as_observers(observers) if leads() else []
     with working_precision(config.precision), StopRequest() as stop:
-        loop = _Loop(Run(problem, config), Kept(directory), observers, stop)
+        check_same({"the problem": problem.name, "the configuration": config.as_dict(), "the software": _versions()})
+        loop = _Loop(Run(problem, config, mesh), Kept(directory), observers, stop)
         try:
             return loop.train()
         except BaseException as error:
@@ -69,6 +81,16 @@ def train(
             raise
         finally:
             loop.close()
+
+
+def _versions() -> list[Any]:
+    return [value for name, value in environment().items() if name in ("dngd", "jax", "equinox", "python")]
+
+
+def _followed(run: Run, state: RunState) -> RunState:
+    """The state that process 0 starts from, which alone has read the checkpoint."""
+    position = agreed(state.position)
+    return at_home(run.mesh, agreed(state if leads() else run.start(position)))
 
 
 class _Loop:
@@ -86,6 +108,7 @@ class _Loop:
     def _start(self) -> None:
         run, found = self.run, self.kept.load(self.run)
         self.state, notes = (run.start(), []) if found is None else found
+        self.state = _followed(run, self.state)
         position = self.state.position
         if position.idle >= PATIENCE:  # a run that had stopped moving is given another try
             self.state = self.state.at(idle=0)
@@ -96,23 +119,32 @@ class _Loop:
             notes.append(f"going on from step {position.step} ({position.seconds:.1f} s)")
         for note in notes:
             self._note(note)
-        self.state = compiled(run, self.state)
+        self.state = self._agreed(compiled(run, self.state))
         self.kept.start(run, self.state)
 
     def _steps(self) -> tuple[str, str]:
         """Advance until there is a reason to end; returns outcome and message."""
         while True:
-            if self.stop:
-                return "interrupted", f"by {self.stop.name}; go on with: dngd resume, or dngd.resume in Python"
+            if any_of(bool(self.stop)):
+                return (
+                    "interrupted",
+                    f"by {self.stop.name or 'a signal'}; go on with: dngd resume, or dngd.resume in Python",
+                )
             if ending := self.run.schedule.ending(self.state.position):
                 return ending
             self._change()
             self.state, row = advance(self.run, self.state)
+            self.state = self._agreed(self.state)
             began = time.perf_counter()
             asked_to_stop = self._observe(row)
             self.state = self.state.at(seconds=self.state.position.seconds + time.perf_counter() - began)
-            if asked_to_stop:
+            self.state = self._agreed(self.state)
+            if agreed(asked_to_stop):
                 return "observer", "an observer asked to stop"
+
+    def _agreed(self, state: RunState) -> RunState:
+        """With the clocks of process 0."""
+        return replace(state, position=agreed(state.position))
 
     def _change(self) -> None:
         """Go through the transitions that are due."""
@@ -127,7 +159,10 @@ class _Loop:
         """Show a step to everyone; whether an observer asked to stop. One that fails costs no step."""
         self.state, _ = ask(OURS, "step", self.run, self.state, row)
         try:
+            before = self.state
             self.state, stop = ask(self.watching, "step", self.run, self.state, row)
+            if several() and self.state is not before:
+                raise ValueError("an observer may not change the state of a run that several processes share")
         except Exception:
             self.kept.step(self.run, self.state, row)
             self.kept.save(self.run, self.state)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from dngd.problem.model import Model
 from dngd.train.position import Position
+from dngd.train.processes import agreed
 from dngd.train.run import Run
 from dngd.train.state import RunState
 
@@ -105,7 +106,7 @@ def compiled(run: Run, state: RunState) -> RunState:
     if run.schedule.method(state.position) == "sgd" and not state.position.expected_steps:
         again = time.perf_counter()
         run.compile(state)
-        expected = run.schedule.expected_steps(state.position, time.perf_counter() - again)
+        expected = run.schedule.expected_steps(state.position, agreed(time.perf_counter() - again))
         state = state.at(expected_steps=expected)
         run.compile(state)
     return replace(state, position=state.position.compiled(time.perf_counter() - began))

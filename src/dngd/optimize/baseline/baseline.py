@@ -6,6 +6,7 @@ parameters nor the memory of the method.
 """
 
 import abc
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,12 +14,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PyTree
 
+from dngd.devices import Devices
 from dngd.jacobian.inputs import check_inputs, with_array_weights
 from dngd.jacobian.residuals import Residuals
 from dngd.optimize.compiled import compiled
 from dngd.optimize.info import Info
+from dngd.optimize.mesh import back, check_points, everywhere, over_devices
 from dngd.optimize.optimizer import check_state
 from dngd.optimize.outcome import Outcome
 from dngd.space import as_arrays, norm, select
@@ -56,6 +60,8 @@ class Move(NamedTuple):
 
 class Baseline(eqx.Module):
     """A method that knows the loss and its gradient only."""
+
+    devices: eqx.AbstractVar[Mesh | None]  # over which the points are shared out; None for one device
 
     @property
     @abc.abstractmethod
@@ -95,22 +101,26 @@ class Baseline(eqx.Module):
         if not isinstance(state, BaselineState) or state.method != self.name:
             raise TypeError(f"state={state!r} is not a state of {self.name}; make it with optimizer.init(params)")
         params = check_inputs(terms, params, batch)
-        return _step(self, params, state, with_array_weights(terms), dict(batch))
+        check_points(self.devices, batch)
+        given = params, state, with_array_weights(terms), dict(batch)
+        return back(self.devices, _step(self, *everywhere(self.devices, given)), params)
 
 
 @compiled
 def _step(optimizer: Baseline, params, state: BaselineState, terms, batch):
     check_state(optimizer, params, state)
     with jax.default_matmul_precision("highest"):
-        return _compute_step(optimizer, params, state, terms, batch)
+        compute = functools.partial(_compute_step, optimizer)
+        return over_devices(optimizer.devices, compute, params, state, terms, batch)
 
 
-def _compute_step(optimizer: Baseline, params, state: BaselineState, terms, batch):
+def _compute_step(optimizer: Baseline, params, state: BaselineState, terms, batch, devices: Devices):
     dynamic, static = eqx.partition(params, eqx.is_inexact_array)
-    residuals = Residuals.trace(terms, params, batch)
+    residuals = Residuals.trace(terms, params, batch, devices)
+    devices = residuals.devices
     residual, pull = jax.vjp(residuals, dynamic)
-    (gradient,) = pull(residual)
-    loss, gradient_norm = 0.5 * jnp.sum(residual**2), norm(gradient)
+    (gradient,) = devices.sum(pull(residual))
+    loss, gradient_norm = devices.sum(0.5 * jnp.sum(residual**2)), norm(gradient)
     trouble = jnp.asarray(Outcome.ACCEPTED, jnp.int32)
     for happened, outcome in (
         (gradient_norm <= optimizer.smallest_gradient, Outcome.ZERO_GRADIENT),

@@ -10,11 +10,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from jax.sharding import Mesh
 from jaxtyping import PyTree
 
 from dngd import check
 from dngd.optimize.baseline.baseline import Baseline, Here, Move
 from dngd.optimize.baseline.soap import scale_by_soap
+from dngd.optimize.mesh import as_mesh
 from dngd.optimize.outcome import Outcome
 from dngd.optimize.schedule import Schedule, at_step, check_schedule
 from dngd.space import select
@@ -27,6 +29,7 @@ class Adam(Baseline):
     b1: float = eqx.field(static=True, default=0.9)
     b2: float = eqx.field(static=True, default=0.999)
     eps: float = eqx.field(static=True, default=1e-8)
+    devices: Mesh | None = eqx.field(static=True, converter=as_mesh, default=None)
 
     name = "adam"
     smallest_gradient = 0.0
@@ -56,6 +59,7 @@ class SGD(Baseline):
     final: float = eqx.field(static=True, default=1e-4)
     momentum: float = eqx.field(static=True, default=0.9)
     clip: float = eqx.field(static=True, default=1.0)
+    devices: Mesh | None = eqx.field(static=True, converter=as_mesh, default=None)
 
     name = "sgd"
     smallest_gradient = 0.0
@@ -102,6 +106,7 @@ class SOAP(Baseline):
     eps: float = eqx.field(static=True, default=1e-8)
     frequency: int = eqx.field(static=True, default=10)
     largest_side: int = eqx.field(static=True, default=2048)
+    devices: Mesh | None = eqx.field(static=True, converter=as_mesh, default=None)
 
     name = "soap"
     smallest_gradient = 0.0

@@ -10,10 +10,12 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax.flatten_util import ravel_pytree
+from jax.sharding import Mesh
 from jaxtyping import Array, Float
 
 from dngd import check
 from dngd.optimize.baseline.baseline import Baseline, Move
+from dngd.optimize.mesh import as_mesh
 from dngd.optimize.outcome import Outcome
 from dngd.solver.plan import default_memory
 
@@ -40,6 +42,7 @@ class LBFGS(Baseline):
     history: int | None = eqx.field(static=True, default=None)
     tolerance: float = eqx.field(static=True, default=1e-6)
     linesearch_steps: int = eqx.field(static=True, default=20)
+    devices: Mesh | None = eqx.field(static=True, converter=as_mesh, default=None)
 
     name = "lbfgs"
 
