@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from dngd import check
@@ -105,7 +106,9 @@ class DualNaturalGradient(eqx.Module):
         """The state before the first step."""
         arrays = eqx.filter(as_arrays(params), eqx.is_inexact_array)
         dtype = jnp.result_type(*jax.tree.leaves(arrays)) if jax.tree.leaves(arrays) else jnp.float64
-        velocity = None if self.momentum.is_off else jax.tree.map(jnp.zeros_like, arrays)
+        velocity = None
+        if not self.momentum.is_off:  # zeros from NumPy: nothing is compiled for them
+            velocity = jax.tree.map(lambda x: jnp.asarray(np.zeros(x.shape, x.dtype)), arrays)
         return State(jnp.zeros((), jnp.int32), self.damping.init(dtype), self.momentum.init(dtype), velocity)
 
     def step(
@@ -122,12 +125,27 @@ class DualNaturalGradient(eqx.Module):
         rules for λ and momentum judge a step by what the full one promises, so with a share below one they learn from
         rejected steps alone. Numbers that are not finite end as an `Outcome`.
         """
+        return _step(*self._checked(params, state, terms, batch, share))
+
+    def compile(
+        self,
+        params: PyTree,
+        state: State,
+        terms: Sequence[Term],
+        batch: Mapping[str, Any],
+        share: float | Float[Array, ""] = 1.0,
+    ) -> None:
+        """Compile the step with these shapes and take none; from any thread, while steps of others are taken."""
+        _step.prepare(*self._checked(params, state, terms, batch, share))
+
+    def _checked(self, params: PyTree, state: State, terms, batch, share) -> tuple:
+        """The arguments of the compiled step."""
         if not isinstance(state, State):
             raise TypeError(f"state={state!r} is not a dngd.optimize.State; make it with optimizer.init(params)")
         if not isinstance(share, jax.Array):
             check.number("share", share, 0.0, 1.0, open_low=True)
         params = check_inputs(terms, params, batch)
-        return _step(self, params, state, with_array_weights(terms), dict(batch), jnp.asarray(share, jnp.float32))
+        return self, params, state, with_array_weights(terms), dict(batch), jnp.asarray(share, jnp.float32)
 
 
 @compiled
