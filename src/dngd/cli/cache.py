@@ -19,4 +19,4 @@ def use_cache() -> None:
     if not os.access(cache, os.W_OK):
         return
     jax.config.update("jax_compilation_cache_dir", str(cache))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.05)

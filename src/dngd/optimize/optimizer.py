@@ -7,6 +7,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PyTree
 
@@ -112,7 +113,9 @@ class DualNaturalGradient(eqx.Module):
         """The state before the first step."""
         arrays = eqx.filter(as_arrays(params), eqx.is_inexact_array)
         dtype = jnp.result_type(*jax.tree.leaves(arrays)) if jax.tree.leaves(arrays) else jnp.float64
-        velocity = None if self.momentum.is_off else jax.tree.map(jnp.zeros_like, arrays)
+        velocity = None
+        if not self.momentum.is_off:  # zeros from NumPy: nothing is compiled for them
+            velocity = jax.tree.map(lambda x: jnp.asarray(np.zeros(x.shape, x.dtype)), arrays)
         return State(jnp.zeros((), jnp.int32), self.damping.init(dtype), self.momentum.init(dtype), velocity)
 
     def step(
@@ -129,6 +132,21 @@ class DualNaturalGradient(eqx.Module):
         rules for λ and momentum judge a step by what the full one promises, so with a share below one they learn from
         rejected steps alone. Numbers that are not finite end as an `Outcome`.
         """
+        return back(self.devices, _step(*self._checked(params, state, terms, batch, share)), params)
+
+    def compile(
+        self,
+        params: PyTree,
+        state: State,
+        terms: Sequence[Term],
+        batch: Mapping[str, Any],
+        share: float | Float[Array, ""] = 1.0,
+    ) -> None:
+        """Compile the step with these shapes and take none; from any thread, while steps of others are taken."""
+        _step.prepare(*self._checked(params, state, terms, batch, share))
+
+    def _checked(self, params: PyTree, state: State, terms, batch, share) -> tuple:
+        """The arguments of the compiled step."""
         if not isinstance(state, State):
             raise TypeError(f"state={state!r} is not a dngd.optimize.State; make it with optimizer.init(params)")
         if not isinstance(share, jax.Array):
@@ -136,7 +154,7 @@ class DualNaturalGradient(eqx.Module):
         params = check_inputs(terms, params, batch)
         check_points(self.devices, batch)
         given = params, state, with_array_weights(terms), dict(batch), jnp.asarray(share, jnp.float32)
-        return back(self.devices, _step(self, *everywhere(self.devices, given)), params)
+        return self, *everywhere(self.devices, given)
 
 
 @compiled

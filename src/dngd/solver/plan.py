@@ -61,6 +61,11 @@ class Plan:
     memory: int
     reason: str
 
+    @property
+    def flops(self) -> float:
+        """Of a step with the solver that was chosen, in units of GEMM flops."""
+        return next(cost.flops for cost in self.costs if cost.solver == self.solver)
+
     def __str__(self) -> str:
         lines = [f"m = {self.residuals:,} residuals, n = {self.parameters:,} parameters"]
         for cost in self.costs:

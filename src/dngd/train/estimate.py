@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dngd.config.method import BASELINES
+from dngd.optimize.compiled import hastily
 from dngd.optimize.outcome import Outcome
 from dngd.problem.accuracy import predict
 from dngd.problem.sampling import Sampling
@@ -60,12 +61,13 @@ def estimate(run: Run, state: RunState) -> Estimate | None:
         return None
     if not jax.tree.leaves(state.optimizer.damping):
         return None
+    hasty = run.is_hasty(state.at(step=state.position.step - 1))  # as the last step was
     windows = list(_windows(run, state))
     draws = DRAWS if len(windows) == 1 else 1
     points, values, errors = [], [], []
     inherited = 0.0
     for number, window in enumerate(windows):
-        place, value, change = _change(run, window, draws, FRESH + number * DRAWS)
+        place, value, change = _change(run, window, draws, FRESH + number * DRAWS, hasty)
         if change is None:
             return None
         # What is wrong at the end of a window stays wrong in the next one.
@@ -88,7 +90,9 @@ def estimate(run: Run, state: RunState) -> Estimate | None:
     return Estimate(_relative(error[:, together], value[:, together]), fields, tuple(worst.tolist()))
 
 
-def _change(run: Run, state: RunState, draws: int, first: int) -> tuple[Float[np.ndarray, "N d"], Any, Any]:
+def _change(
+    run: Run, state: RunState, draws: int, first: int, hasty: bool
+) -> tuple[Float[np.ndarray, "N d"], Any, Any]:
     """Points of the present window, the fields there, and how much a step would change them."""
     sampled = Sampling().points(jax.random.key(FRESH), run.problem.domain, POINTS)
     points = run.formulation.placed(sampled, run.window(state))
@@ -103,7 +107,8 @@ def _change(run: Run, state: RunState, draws: int, first: int) -> tuple[Float[np
             position = dataclasses.replace(state.position, step=first + draw)
             fresh = dataclasses.replace(state, position=position, pools=run.sampler(position).start())
             drawn = run.draw(fresh)
-            _, after, info = optimizer.step(state.model, memory, drawn.terms, drawn.batch)
+            with hastily(hasty):
+                _, after, info = optimizer.step(state.model, memory, drawn.terms, drawn.batch)
             if not Outcome(int(info.outcome)).moved:  # its velocity is not kept, and says nothing
                 continue
             moved = eqx.apply_updates(state.model, after.velocity)

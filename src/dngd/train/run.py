@@ -8,27 +8,35 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, PyTree
 
 from dngd.config import Config
+from dngd.config.method import BASELINES
 from dngd.jacobian.residuals import Residuals
-from dngd.optimize.compiled import ONCE, compiled
+from dngd.optimize.compiled import ONCE, compiled, hastily
 from dngd.optimize.info import Info
 from dngd.problem.formulation import Formulation, Window
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.solver.plan import default_memory, plan
 from dngd.term import Term
+from dngd.train.ahead import Ahead
 from dngd.train.build import Optimizer, check_method_fits, make_optimizer
 from dngd.train.environment import environment
 from dngd.train.growth import grown
 from dngd.train.position import Position
+from dngd.train.precision import working_precision
 from dngd.train.processes import agreed
 from dngd.train.sampler import Pools, Sampler
 from dngd.train.schedule import Schedule
 from dngd.train.start import CHOICE, POINTS, first_model, key_for
 from dngd.train.state import RunState
+
+HASTY_STEPS, HASTY_FLOPS = 100, 1e11
+"""Steps, and operations, to take with a program that was compiled in haste: about as many as are taken while the better
+one is compiled in a thread."""
 
 
 class Draw(NamedTuple):
@@ -50,6 +58,7 @@ class Run:
         self.formulation = replace(formulation, problem=self.problem)
         self.schedule = Schedule.of(self.problem, config, self.formulation.time is not None)
         self.memory = None if mesh is None else agreed(default_memory())
+        self.ahead = Ahead()
         self._made: dict[Hashable, Any] = {}
 
     def start(self, position: Position | None = None) -> RunState:
@@ -128,7 +137,8 @@ class Run:
     def step(self, state: RunState, draw: Draw) -> tuple[Model, PyTree, Info]:
         """One step of the optimizer: model, optimizer state, information."""
         share = self.schedule.share_of_a_step(state.position)
-        return self.optimizer(state.position).step(state.model, state.optimizer, draw.terms, draw.batch, share)
+        with hastily(self.is_hasty(state)):
+            return self.optimizer(state.position).step(state.model, state.optimizer, draw.terms, draw.batch, share)
 
     def validation_losses(self, state: RunState) -> dict[str, Float[Array, ""]]:
         """The loss of each term of the problem itself, on points that no step uses."""
@@ -145,7 +155,7 @@ class Run:
         draw = self.draw(state)
         for name, points in draw.batch.items():
             for leaf in jax.tree.leaves(points):
-                if jnp.issubdtype(leaf.dtype, jnp.inexact) and not bool(jnp.isfinite(leaf).all()):
+                if jnp.issubdtype(leaf.dtype, jnp.inexact) and not np.isfinite(np.asarray(leaf)).all():
                     raise ValueError(f"condition {name!r}: a sampled point is not finite; check its region or data")
         for phase in self.schedule.phases:
             check_method_fits(phase.method, self.config, self.plan(state).residuals)
@@ -166,8 +176,40 @@ class Run:
         known = {} if planned is None else {"parameters": planned.parameters, "residuals": planned.residuals}
         return {"parameters": 0, "residuals": 0, "solver": self._made.get(("solver", position.phase), "")} | known
 
+    def is_hasty(self, state: RunState) -> bool:
+        """Whether the next step is taken with the program that is compiled sooner."""
+        return state.position.step < self.hasty_until(state)
+
+    def hasty_until(self, state: RunState) -> int:
+        """The first step with the better program. A number of steps, and not what is ready by then: a run that was
+        interrupted takes the same steps."""
+        position = state.position
+        if self.schedule.method(position) in BASELINES or position.doublings:  # twice the points are compiled ahead
+            return 0
+        return position.phase_began.step + round(min(HASTY_STEPS, HASTY_FLOPS / self.plan(state).flops))
+
+    def prepare(self, state: RunState, position: Position, hasty: bool) -> None:
+        """Start to compile the step of this state at this position, in a thread."""
+
+        def task():
+            with working_precision(self.config.precision), hastily(hasty):
+                there = replace(state, position=position, pools=self.sampler(position).start())
+                self.plan(there)
+                draw = self.draw(there)
+                self.optimizer(position).compile(there.model, there.optimizer, draw.terms, draw.batch)
+
+        self.ahead.begin(_program(position, hasty), task)
+
+    def wait(self, state: RunState) -> bool:
+        """Wait for the program of the next step if it is being compiled; whether it was."""
+        program = _program(state.position, self.is_hasty(state))
+        busy = self.ahead.is_busy_with(program)
+        self.ahead.wait(program)
+        return busy
+
     def compile(self, state: RunState) -> Info:
         """Take one step whose result is not used."""
+        self.wait(state)
         info = jax.block_until_ready(self.step(state, self.draw(state)))[2]
         self._made["solver", state.position.phase] = getattr(info, "solver", "")
         return info
@@ -201,6 +243,10 @@ class Run:
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
+
+
+def _program(position: Position, hasty: bool) -> Hashable:
+    return position.phase, position.doublings, hasty
 
 
 @compiled

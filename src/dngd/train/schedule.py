@@ -11,7 +11,7 @@ from dngd.config.method import BASELINES, Phase, grows, keeps_its_points, phases
 from dngd.optimize.outcome import Outcome
 from dngd.problem.problem import Problem
 from dngd.problem.stage import Stage
-from dngd.train.growth import affordable, too_small
+from dngd.train.growth import WINDOW, affordable, too_small
 from dngd.train.position import SHORTEST, Mark, Position
 from dngd.train.settling import LATEST as LATEST_SETTLING
 from dngd.train.settling import is_falling, share_of_a_step
@@ -111,10 +111,17 @@ class Schedule:
         return position.phase_began.step if keeps_its_points(self.method(position)) else position.step
 
     def batch_is_too_small(self, position: Position) -> bool:
+        return too_small(position.fresh, position.fitted) and self._may_grow(position)
+
+    def growth_is_near(self, position: Position) -> bool:
+        """Whether the batch may have to grow within the next steps."""
+        return position.since(position.doubled)[0] >= WINDOW and self._may_grow(position)
+
+    def _may_grow(self, position: Position) -> bool:
         config = self.config
         if position.doublings >= config.doublings or not grows(self.method(position)):
             return False
-        if self.share_of_a_step(position) < 1 or not too_small(position.fresh, position.fitted):
+        if self.share_of_a_step(position) < 1:
             return False
         left = math.inf if config.seconds is None else config.seconds - position.seconds
         steps, seconds = position.since(position.doubled)

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
 from jax.sharding import Mesh
 
 from dngd.config import Config
@@ -25,13 +24,14 @@ from dngd.train.estimate import FAILED, estimate
 from dngd.train.evaluation import Evaluation, evaluated
 from dngd.train.kept import Kept
 from dngd.train.observer import as_observers, ask, tell
+from dngd.train.precision import working_precision
 from dngd.train.processes import agreed, any_of, check_same, leads, several
 from dngd.train.run import Run
 from dngd.train.schedule import PATIENCE
 from dngd.train.selection import Selection
 from dngd.train.signals import StopRequest
 from dngd.train.state import RunState
-from dngd.train.transition import TRANSITIONS, compiled
+from dngd.train.transition import TRANSITIONS, compiled, look_ahead
 from dngd.train.verdict import verdict
 
 OURS = (Selection(), Evaluation())
@@ -46,13 +46,6 @@ class Trained:
     last: Model
     summary: dict[str, Any]
     rows: list[dict[str, Any]]
-
-
-@contextlib.contextmanager
-def working_precision(precision: str) -> Iterator[None]:
-    """Use numbers of this precision, and exact products of matrices, here only; global flags stay."""
-    with jax.enable_x64(precision == "float64"), jax.default_matmul_precision("highest"):
-        yield
 
 
 def train(
@@ -114,6 +107,7 @@ class _Loop:
             self.state = self.state.at(idle=0)
         self.kept.summarize(run, self.state)
         run.check(self.state)
+        run.prepare(self.state, self.state.position, run.is_hasty(self.state))
         self.state, _ = ask([*self.watching, *OURS], "start", run, self.state)
         if found is not None:
             notes.append(f"going on from step {position.step} ({position.seconds:.1f} s)")
@@ -132,6 +126,7 @@ class _Loop:
                 )
             if ending := self.run.schedule.ending(self.state.position):
                 return ending
+            look_ahead(self.run, self.state)
             self._change()
             self.state, row = advance(self.run, self.state)
             self.state = self._agreed(self.state)
@@ -214,6 +209,7 @@ class _Loop:
                 self.kept.summarize(self.run, self.state, "failed", "error", message)
 
     def close(self) -> None:
+        self.run.ahead.close()
         tell([self.kept, *self.watching], "close")
 
     def _note(self, text: str) -> None:

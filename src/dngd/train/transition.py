@@ -3,6 +3,7 @@
 A transition returns the new state and a sentence about it, or None. They are tried in this order before every step.
 """
 
+import math
 import time
 from dataclasses import replace
 
@@ -92,7 +93,24 @@ def _described(run: Run, position: Position) -> str:
     return f"t from {low + (high - low) * begin:.4g} to {low + (high - low) * end:.4g}"
 
 
-TRANSITIONS = (next_stage, grow, half_window, next_window, settle, next_phase)
+def change_program(run: Run, state: RunState) -> Transition:
+    """Go on with the program that was compiled meanwhile, when it is ready."""
+    began = time.perf_counter()
+    if not run.wait(state):
+        return None
+    return replace(state, position=state.position.compiled(time.perf_counter() - began)), ""
+
+
+TRANSITIONS = (next_stage, grow, half_window, next_window, settle, next_phase, change_program)
+
+
+def look_ahead(run: Run, state: RunState) -> None:
+    """Start to compile what later steps will need: the better program for steps like this one, twice the points."""
+    position = state.position
+    if position.phase_began.step < position.step < run.hasty_until(state) < (run.config.steps or math.inf):
+        run.prepare(state, position, hasty=False)
+    elif run.schedule.growth_is_near(position):
+        run.prepare(state, position.next_size(), hasty=False)
 
 
 def compiled(run: Run, state: RunState) -> RunState:
@@ -101,8 +119,8 @@ def compiled(run: Run, state: RunState) -> RunState:
     A method whose schedule needs an end learns its number of steps from the time that a second step takes.
     """
     began = time.perf_counter()
-    run.plan(state)
     run.compile(state)
+    run.plan(state)
     if run.schedule.method(state.position) == "sgd" and not state.position.expected_steps:
         again = time.perf_counter()
         run.compile(state)

@@ -98,12 +98,26 @@ class Baseline(eqx.Module):
 
         Baselines ignore `share`: their learning rates are schedules of their own.
         """
+        return back(self.devices, _step(*self._checked(params, state, terms, batch)), params)
+
+    def compile(
+        self,
+        params: PyTree,
+        state: BaselineState,
+        terms: Sequence[Term],
+        batch: Mapping[str, Any],
+        share: float | Float[Array, ""] = 1.0,
+    ) -> None:
+        """Compile the step with these shapes and take none; from any thread, while steps of others are taken."""
+        _step.prepare(*self._checked(params, state, terms, batch))
+
+    def _checked(self, params: PyTree, state: BaselineState, terms, batch) -> tuple:
+        """The arguments of the compiled step."""
         if not isinstance(state, BaselineState) or state.method != self.name:
             raise TypeError(f"state={state!r} is not a state of {self.name}; make it with optimizer.init(params)")
         params = check_inputs(terms, params, batch)
         check_points(self.devices, batch)
-        given = params, state, with_array_weights(terms), dict(batch)
-        return back(self.devices, _step(self, *everywhere(self.devices, given)), params)
+        return self, *everywhere(self.devices, (params, state, with_array_weights(terms), dict(batch)))
 
 
 @compiled
