@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-# The networks of problems that bring none are four layers of 50, half of whose time is compiling.
+# The networks of problems that bring none are four layers of 40, half of whose time is compiling.
 SMALLER = "network=lambda key: dngd.network.MLP((2, 24, 24, 1), key=key),"
 
 

@@ -26,7 +26,7 @@ from dngd.problem.problem import Problem
 from dngd.problem.roughness import roughness, source_roughness
 from dngd.term import Term
 
-HIDDEN = (50, 50, 50, 50)
+HIDDEN = (40, 40, 40, 40)
 """Hidden layers of the network of a problem that does not bring one."""
 
 FREQUENCY = 10.0
