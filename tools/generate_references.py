@@ -1,6 +1,6 @@
 """Compute the reference tables and the evidence that they are converged.
 
-``python -m tools.generate_references [allen_cahn|cavity|lids|periodic|all]`` solves at the stored and at finer
+``python -m tools.generate_references [allen_cahn|cavity|lids|periodic|flow|all]`` solves at the stored and at finer
 resolutions, prints the differences, and writes the tables to ``src/dngd/catalogue/reference/data``
 and the evidence to ``tools/evidence``.  Only this command writes there.  It takes about ten minutes
 on one core; the finest cavity needs about 6 GB of memory.
@@ -18,7 +18,7 @@ from scipy.optimize import minimize_scalar
 from dngd.catalogue.reference import allen_cahn as stored_allen_cahn
 from dngd.catalogue.reference import cavity as stored_cavity
 from dngd.catalogue.reference.corner import parabolic_lid
-from tools import allen_cahn, cavity, periodic_tables
+from tools import allen_cahn, cavity, flow_tables, periodic_tables
 
 EVIDENCE = Path(__file__).parent / "evidence"
 DATA = Path(__file__).parents[1] / "src" / "dngd" / "catalogue" / "reference" / "data"
@@ -205,6 +205,15 @@ def generate_periodic(names=tuple(periodic_tables.PLANS)):
     path.write_text(json.dumps(dict(sorted(evidence.items())), indent=1, ensure_ascii=False) + "\n")
 
 
+def generate_flow():
+    """Tables of the channel past a cylinder and of the cavities whose lid moves with velocity one."""
+    started = time.perf_counter()
+    found = {"cylinder": flow_tables.generate_cylinder(DATA), **flow_tables.generate_cavities(DATA)}
+    seconds = round(time.perf_counter() - started, 1)
+    text = json.dumps({"date": datetime.date.today().isoformat(), **found, "seconds": seconds}, indent=1)
+    (EVIDENCE / "flow.json").write_text(text + "\n")
+
+
 def generate_lids(coarse=56, stored=72):
     """The table for Re = 100 and the lid 4x(1 - x), compared with a coarser one."""
     started = time.perf_counter()
@@ -233,7 +242,9 @@ def generate_lids(coarse=56, stored=72):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("which", nargs="?", default="all", choices=["allen_cahn", "cavity", "lids", "periodic", "all"])
+    parser.add_argument(
+        "which", nargs="?", default="all", choices=["allen_cahn", "cavity", "lids", "periodic", "flow", "all"]
+    )
     which = parser.parse_args(arguments).which
     DATA.mkdir(exist_ok=True)
     EVIDENCE.mkdir(exist_ok=True)
@@ -245,6 +256,8 @@ def main(arguments=None):
         generate_lids()
     if which in ("periodic", "all"):
         generate_periodic()
+    if which in ("flow", "all"):
+        generate_flow()
 
 
 if __name__ == "__main__":

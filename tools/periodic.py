@@ -15,6 +15,8 @@ from numpy.polynomial import chebyshev
 from scipy import fft
 
 from dngd.catalogue.reference.fourier import FourierTable
+from dngd.catalogue.reference.packed import pack
+from tools.archive import save_archive
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class PeriodicProblem:
     start: Callable
     end: float
     kept: float = 2 / 3  # of the modes: 2/3 for quadratic terms, 1/2 for cubic ones
+    stored: int | None = None  # fields of the table, where a symmetry gives the others
 
 
 class Grid:
@@ -111,6 +114,7 @@ def slab_times(edges, nodes: int):
 def build_table(problem: PeriodicProblem, edges, nodes: int, points: int, step: float, quantum: float) -> FourierTable:
     """Solve and compress: coefficients are rounded to multiples of `quantum`, and what is then zero is left out."""
     spectra, grid = solve(problem, slab_times(edges, nodes), points, step)
+    spectra = spectra[:, : problem.stored]
     weight = np.where(grid.numbers[-1] == 0, 1.0, 2.0)  # the half of the spectrum that is not stored
     unit = -np.cos(np.pi * np.arange(nodes) / (nodes - 1))
     to_series = np.linalg.inv(chebyshev.chebvander(unit, nodes - 1))
@@ -131,12 +135,8 @@ def build_table(problem: PeriodicProblem, edges, nodes: int, points: int, step: 
 
 
 def save_table(path, table: FourierTable):
-    """Write a table; bytes of equal rank stand together, which lets the archive compress."""
+    """Write a table."""
     arrays = {"low": table.low, "high": table.high, "slab_edges": table.slab_edges, "quantum": table.quantum}
     for slab, block in enumerate(table.blocks):
-        bits = int(np.abs(block).max()).bit_length() + 1
-        width = next(width for width in (1, 2, 4, 8) if bits <= 8 * width)
-        data = np.ascontiguousarray(block.astype(f"<i{width}")).view(np.uint8)
-        arrays[f"shape_{slab}"] = np.array(block.shape)
-        arrays[f"bytes_{slab}"] = np.ascontiguousarray(data.reshape(-1, width).T)
-    np.savez_compressed(path, **arrays)
+        arrays |= {f"shape_{slab}": np.array(block.shape), f"bytes_{slab}": pack(block)}
+    save_archive(path, arrays)

@@ -60,7 +60,8 @@ def compare(table, problem: PeriodicProblem, points: int, step: float, count: in
     where = [x[every].ravel() for x in grid.x]
     rows = []
     for t, spectrum in zip(times, spectra, strict=True):
-        fine = grid.values(spectrum * np.prod(grid.shape))[(slice(None), *every)].reshape(problem.fields, -1).T
+        fine = grid.values(spectrum * np.prod(grid.shape))[(slice(problem.stored), *every)]
+        fine = fine.reshape(len(fine), -1).T
         stored = table(np.column_stack([np.full(len(where[0]), t), *where]))
         rows.append({"t": float(t), "relative_l2": float(np.linalg.norm(stored - fine) / np.linalg.norm(fine))})
     return rows

@@ -30,6 +30,7 @@ class Patch(NamedTuple):
     tolerance: float
     count: int = 6
     middle: float = 1.0  # share of the domain that patches are taken from
+    places: tuple[tuple[float, ...], ...] = ()  # their centres; random ones if none are given
 
 
 PATCHES = {
@@ -40,6 +41,14 @@ PATCHES = {
     "gray_scott": Patch((8, 10, 10), (0.01, 0.03, 0.03), 3e-1),
     "ginzburg_landau": Patch((8, 12, 12), (0.01, 0.03, 0.03), 3e-3),
     "cavity100": Patch((14, 14), (0.05, 0.05), 3e-7),
+    # Of spectral elements: in the middle of some, since second derivatives jump between them.
+    "cavity3200": Patch(
+        (7, 7), (0.02, 0.02), 1e-2, places=((0.1, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.9), (0.9, 0.6))
+    ),
+    "cavity7500": Patch(
+        (7, 7), (0.02, 0.02), 1e-2, places=((0.1, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.9), (0.9, 0.6))
+    ),
+    "cylinder": Patch((8, 8), (0.01, 0.05), 1e-4, places=((0.66, 0.256), (1.13, 0.154), (1.67, 0.051))),
     "poisson_holes": Patch((12, 12), (0.02, 0.02), 3e-9),
 }
 
@@ -71,6 +80,8 @@ def interpolate(problem, centre, patch):
 
 def centres(problem, patch):
     """Points far enough from the boundary of the domain's box for a patch."""
+    if patch.places:
+        return [np.array(place) for place in patch.places]
     low, high = map(np.asarray, problem.domain.window())
     margin = (high - low) * patch.widths * 1.01
     random = np.random.default_rng(0)

@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 from dngd.catalogue.gallery.allen_cahn import allen_cahn_2d, allen_cahn_plain
 from dngd.catalogue.gallery.burgers import burgers_front, burgers_plain, burgers_wide
-from dngd.catalogue.gallery.cavity import cavity100
+from dngd.catalogue.gallery.cavity import cavity100, cavity3200, cavity7500
 from dngd.catalogue.gallery.conduction import conduction
+from dngd.catalogue.gallery.cylinder import cylinder
 from dngd.catalogue.gallery.fisher import fisher
 from dngd.catalogue.gallery.ginzburg_landau import ginzburg_landau
 from dngd.catalogue.gallery.gray_scott import gray_scott
@@ -61,6 +62,9 @@ GALLERY: dict[str, Callable[[], Problem]] = {
         kovasznay_mm,
         taylor_green,
         cavity100,
+        cavity3200,
+        cavity7500,
+        cylinder,
         # steady, without flow
         helmholtz14,
         helmholtz66,

@@ -14,6 +14,8 @@ from importlib import resources
 import numpy as np
 from numpy.polynomial import chebyshev
 
+from .packed import unpack
+
 
 @dataclass(frozen=True)
 class FourierTable:
@@ -62,11 +64,8 @@ def load(name: str) -> FourierTable:
     source = resources.files(__package__) / "data" / f"{name}.npz"
     with source.open("rb") as stream, np.load(stream) as archive:
         edges = archive["slab_edges"]
-        blocks = []
-        for slab in range(len(edges) - 1):
-            planes = archive[f"bytes_{slab}"]
-            data = np.ascontiguousarray(planes.T).view(f"<i{len(planes)}")
-            blocks.append(data.reshape(archive[f"shape_{slab}"]))
+        slabs = range(len(edges) - 1)
+        blocks = [unpack(archive[f"bytes_{slab}"], archive[f"shape_{slab}"]) for slab in slabs]
         return FourierTable(archive["low"], archive["high"], edges, float(archive["quantum"]), tuple(blocks))
 
 
