@@ -78,10 +78,11 @@ function chart(host, options) {
   host.append(box);
   let state = null, at = null;
 
+  const usable = (x, y) => x !== null && y !== null && y !== undefined && (!options.xLog || x > 0) && (!options.yLog || y > 0);
+
   function drawLegend() {
     const names = [...new Map(options.series.map((s) => [s.name, s])).values()];
     legend.replaceChildren();
-    legend.hidden = names.length < 2;
     legend.style.display = names.length < 2 ? "none" : "";
     for (const { name, colour } of names) {
       const button = make("button", { type: "button", "aria-pressed": String(!hidden.has(name)), title: "show or hide" },
@@ -95,45 +96,23 @@ function chart(host, options) {
     }
   }
 
-  function curvePath(series, sx, sy) {
-    let path = "", previous = null;
-    series.x.forEach((x, k) => {
-      const y = series.y[k];
-      if (!usable(x, y)) return;
-      const px = sx(x).toFixed(1), py = sy(y).toFixed(1);
-      path += previous === null ? `M${px} ${py}` : series.step ? `H${px}V${py}` : `L${px} ${py}`;
-      previous = py;
-    });
-    return path;
-  }
-
   function areaPath(series, sx, sy, top) {
-    const up = [], down = [];
-    series.x.forEach((x, k) => {
-      if (!usable(x, series.y[k])) return;
+    const ends = series.points.map(({ x, y, k }) => {
       const low = series.low[k], high = series.high[k]; /* null: infinite, because runs failed */
-      up.push([sx(x), high === null ? top : sy(high)]);
-      down.push([sx(x), low === null || (options.yLog && low <= 0) ? sy(series.y[k]) : sy(low)]);
+      return [sx(x), high === null ? top : sy(high), low === null || (options.yLog && low <= 0) ? sy(y) : sy(low)].map((v) => v.toFixed(1));
     });
-    if (up.length < 2) return "";
-    let path = `M${up[0][0].toFixed(1)} ${up[0][1].toFixed(1)}`;
-    for (const [x, y] of up.slice(1)) path += `H${x.toFixed(1)}V${y.toFixed(1)}`;
-    path += `V${down.at(-1)[1].toFixed(1)}`;
-    for (let k = down.length - 1; k > 0; k--) path += `V${down[k - 1][1].toFixed(1)}H${down[k - 1][0].toFixed(1)}`;
-    return path + "Z";
-  }
-
-  function usable(x, y) {
-    return x !== null && y !== null && y !== undefined && (!options.xLog || x > 0) && (!options.yLog || y > 0);
+    if (ends.length < 2) return "";
+    const there = ends.slice(1).map(([x, high]) => `H${x}V${high}`), back = ends.slice(0, -1).map(([x, , low]) => `V${low}H${x}`).reverse();
+    return `M${ends[0][0]} ${ends[0][1]}${there.join("")}V${ends.at(-1)[2]}${back.join("")}Z`;
   }
 
   function draw() {
     const width = Math.max(holder.clientWidth, 200), height = options.height || Math.round(Math.min(Math.max(width * 0.48, 230), 430));
     const left = 54, right = 12, top = 10, bottom = 42;
-    const series = options.series.filter((s) => !hidden.has(s.name));
-    const points = series.flatMap((s) => s.x.map((x, k) => [x, s.y[k], s, k]).filter(([x, y]) => usable(x, y)));
-    const xs = extent(points.map((p) => p[0]), options.xLog, null, options.xLog ? 0.02 : 0.015);
-    const ys = extent(points.flatMap(([, y, s, k]) => (s.low ? [y, s.low[k], s.high[k]] : [y])), options.yLog, options.range, 0.05);
+    const series = options.series.filter((s) => !hidden.has(s.name)).map((s) => ({ ...s, points: s.x.map((x, k) => ({ x, y: s.y[k], k })).filter(({ x, y }) => usable(x, y)) }));
+    const times = series.flatMap((s) => s.points.map((p) => p.x));
+    const xs = extent(times, options.xLog, null, options.xLog ? 0.02 : 0.015);
+    const ys = extent(series.flatMap((s) => s.points.flatMap(({ y, k }) => (s.low ? [y, s.low[k], s.high[k]] : [y]))), options.yLog, options.range, 0.05);
     const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", tabindex: "0", "aria-label": describe(series) });
     holder.replaceChildren(svg);
     hideTip();
@@ -156,22 +135,18 @@ function chart(host, options) {
     const plot = make("g", { "clip-path": `url(#${id})` }), over = make("g");
     for (const s of series) if (s.low) plot.append(make("path", { class: `area c${s.colour % 8}`, d: areaPath(s, sx, sy, top) }));
     for (const s of series) {
-      const dash = ["", "7 4", "2 3", "7 3 2 3"][Math.floor(s.colour / 8) % 4];
+      const dash = [null, "7 4", "2 3", "7 3 2 3"][Math.floor(s.colour / 8) % 4], places = s.points.map(({ x, y }) => [sx(x).toFixed(1), sy(y).toFixed(1)]);
       if (s.dots) { /* dots of length nought with round ends: what jumps from step to step is no curve */
-        plot.append(make("path", { class: `dots c${s.colour % 8}`, d: points.filter((p) => p[2] === s).map(([x, y]) => `M${sx(x).toFixed(1)} ${sy(y).toFixed(1)}h0`).join("") }));
+        plot.append(make("path", { class: `dots c${s.colour % 8}`, d: places.map(([x, y]) => `M${x} ${y}h0`).join("") }));
         continue;
       }
-      plot.append(make("path", { class: `curve c${s.colour % 8}${s.wide ? " wide" : s.faint ? " faint" : ""}`, d: curvePath(s, sx, sy), "stroke-dasharray": dash || null }));
-      const own = points.filter((p) => p[2] === s);
-      if (!s.step && !s.faint && own.length <= 40) for (const [x, y] of own) plot.append(make("circle", { class: `mark c${s.colour % 8}`, cx: sx(x), cy: sy(y), r: 2.6 }));
+      const curve = places.map(([x, y], k) => (k === 0 ? `M${x} ${y}` : s.step ? `H${x}V${y}` : `L${x} ${y}`)).join("");
+      plot.append(make("path", { class: `curve c${s.colour % 8}${s.wide ? " wide" : s.faint ? " faint" : ""}`, d: curve, "stroke-dasharray": dash }));
+      if (!s.step && !s.faint && s.points.length <= 40) for (const { x, y } of s.points) plot.append(make("circle", { class: `mark c${s.colour % 8}`, cx: sx(x), cy: sy(y), r: 2.6 }));
     }
     svg.append(plot, make("rect", { class: "frame", x: left, y: top, width: width - left - right, height: height - top - bottom }), over);
-    state = { svg, over, series, points, sx, sy, width, top, bottom: height - bottom, times: [...new Set(points.map((p) => p[0]))].sort((a, b) => a - b) };
-    svg.addEventListener("pointermove", follow);
-    svg.addEventListener("pointerdown", follow);
-    svg.addEventListener("pointerleave", hideTip);
-    svg.addEventListener("blur", hideTip);
-    svg.addEventListener("keydown", walk);
+    state = { svg, over, series, sx, sy, width, top, bottom: height - bottom, times: [...new Set(times)].sort((a, b) => a - b) };
+    for (const [event, act] of [["pointermove", follow], ["pointerdown", follow], ["pointerleave", hideTip], ["blur", hideTip], ["keydown", walk]]) svg.addEventListener(event, act);
   }
 
   function describe(series) {
@@ -180,41 +155,35 @@ function chart(host, options) {
   }
 
   function follow(event) {
-    if (!state) return;
-    const x = ((event.clientX - state.svg.getBoundingClientRect().left) / state.svg.getBoundingClientRect().width) * state.width;
-    let best = 0;
-    state.times.forEach((t, k) => { if (Math.abs(state.sx(t) - x) < Math.abs(state.sx(state.times[best]) - x)) best = k; });
-    at = best;
+    const box = state.svg.getBoundingClientRect(), x = ((event.clientX - box.left) / box.width) * state.width;
+    const away = state.times.map((time) => Math.abs(state.sx(time) - x));
+    at = away.indexOf(away.reduce((a, b) => Math.min(a, b)));
     readOff();
   }
 
   function walk(event) {
-    if (!state || (event.key !== "ArrowLeft" && event.key !== "ArrowRight")) return;
+    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
     event.preventDefault();
     const by = Math.max(1, Math.floor(state.times.length / 60)) * (event.key === "ArrowLeft" ? -1 : 1);
     at = Math.min(Math.max((at ?? 0) + by, 0), state.times.length - 1);
     readOff();
   }
 
-  function valueAt(series, time) {
-    let found = null;
-    series.x.forEach((x, k) => {
-      if (!usable(x, series.y[k])) return;
-      if (series.step ? x <= time : found === null || Math.abs(x - time) <= Math.abs(series.x[found] - time)) found = k;
-    });
-    return found;
+  function pointAt({ points, step }, time) {
+    if (step) return points.filter(({ x }) => x <= time).at(-1);
+    return points.reduce((a, b) => (Math.abs(b.x - time) <= Math.abs(a.x - time) ? b : a), points[0]);
   }
 
   function readOff() {
     const time = state.times[at], px = state.sx(time), rows = [];
     state.over.replaceChildren(make("line", { class: "cursor", x1: px, x2: px, y1: state.top, y2: state.bottom }));
     for (const s of state.series) {
-      const k = valueAt(s, time);
-      if (k === null) continue;
-      const py = state.sy(s.y[k]);
-      if (py >= state.top - 1 && py <= state.bottom + 1) state.over.append(make("circle", { class: `focus c${s.colour % 8}`, cx: s.step ? px : state.sx(s.x[k]), cy: py, r: 4 }));
+      const point = pointAt(s, time);
+      if (!point) continue;
+      const { x, y, k } = point, py = state.sy(y);
+      if (py >= state.top - 1 && py <= state.bottom + 1) state.over.append(make("circle", { class: `focus c${s.colour % 8}`, cx: s.step ? px : state.sx(x), cy: py, r: 4 }));
       const spread = s.low ? ` [${format(s.low[k])}, ${s.high[k] === null ? "∞" : format(s.high[k])}]` : "";
-      rows.push(make("div", {}, make("span", { class: `swatch c${s.colour % 8}` }), `${s.title || s.name}: ${format(s.y[k])}${spread}`));
+      rows.push(make("div", {}, make("span", { class: `swatch c${s.colour % 8}` }), `${s.title || s.name}: ${format(y)}${spread}`));
     }
     const more = rows.length > 9 ? [make("div", {}, `and ${rows.length - 9} more`)] : [];
     tip.replaceChildren(make("b", {}, `${options.xLabel}: ${format(time)}`), ...rows.slice(0, 9), ...more);

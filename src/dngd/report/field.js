@@ -1,10 +1,6 @@
 /* Pictures of fields on a rectangle: colours, streamlines, and a marker that reads all panels at one place. */
 
-function bytes(text) {
-  const raw = atob(text), result = new Uint8Array(raw.length);
-  for (let k = 0; k < raw.length; k++) result[k] = raw.charCodeAt(k);
-  return result;
-}
+const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
 const decoded = new Map();
 
@@ -141,8 +137,7 @@ function planeView(host, view, plane, data) {
       for (const reader of readers) reader(s, t);
       where.textContent = `${plane.axes[0]} = ${format(x0 + s * (x1 - x0))}, ${plane.axes[1]} = ${format(y0 + t * (y1 - y0))}`;
     };
-    plot.addEventListener("pointermove", read);
-    plot.addEventListener("pointerdown", read);
+    for (const event of ["pointermove", "pointerdown"]) plot.addEventListener(event, read);
     plot.addEventListener("pointerleave", () => { for (const reader of readers) reader(null); where.textContent = rest; });
   }
   host.replaceChildren(grid, where);

@@ -4,6 +4,7 @@ r"""Gradient descent in its better known forms: Adam, SGD with one cycle, SOAP.
 N. Vyas et al., *SOAP: improving and stabilizing Shampoo using Adam*, 2024.
 """
 
+import abc
 import math
 
 import equinox as eqx
@@ -11,10 +12,9 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax.sharding import Mesh
-from jaxtyping import PyTree
 
 from dngd import check
-from dngd.optimize.baseline.baseline import Baseline, Here, Move
+from dngd.optimize.baseline.baseline import Baseline, Move
 from dngd.optimize.baseline.soap import scale_by_soap
 from dngd.optimize.mesh import as_mesh
 from dngd.optimize.outcome import Outcome
@@ -22,7 +22,37 @@ from dngd.optimize.schedule import Schedule, at_step, check_schedule
 from dngd.space import select
 
 
-class Adam(Baseline):
+class Transformed(Baseline):
+    """Steps against a gradient that an optax transformation has changed, by a learning rate."""
+
+    learning_rate: eqx.AbstractVar[Schedule]
+    smallest_gradient = 0.0
+
+    @property
+    @abc.abstractmethod
+    def transformation(self) -> optax.GradientTransformation:
+        """What changes the gradient."""
+
+    def start(self, parameters):
+        return self.transformation.init(parameters)
+
+    def move(self, memory, here):
+        direction, following = self.transformation.update(here.gradient, memory, here.parameters)
+        length = at_step(self.learning_rate, here.step, here.loss.dtype)
+        update = jax.tree.map(lambda d, p: (-length * d).astype(p.dtype), direction, here.parameters)
+        leaves = jax.tree.leaves(jax.tree.map(jnp.add, here.parameters, update))
+        finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
+        return Move(
+            update=update,
+            memory=select(finite, following, memory),
+            length=length,
+            after=jnp.full((), jnp.nan, here.loss.dtype),
+            evaluations=jnp.zeros((), jnp.int32),
+            outcome=jnp.where(finite, Outcome.ACCEPTED, Outcome.NONFINITE_STEP),
+        )
+
+
+class Adam(Transformed):
     """Adam; `learning_rate` is a number or a schedule `step -> number`."""
 
     learning_rate: Schedule = eqx.field(static=True, default=1e-3)
@@ -32,20 +62,17 @@ class Adam(Baseline):
     devices: Mesh | None = eqx.field(static=True, converter=as_mesh, default=None)
 
     name = "adam"
-    smallest_gradient = 0.0
 
     def __check_init__(self):
         check_schedule("learning_rate", self.learning_rate, 0.0, open_low=True)
         _check_averages(self.b1, self.b2, self.eps)
 
-    def start(self, parameters):
-        return optax.scale_by_adam(self.b1, self.b2, self.eps).init(parameters)
-
-    def move(self, memory, here):
-        return _along(optax.scale_by_adam(self.b1, self.b2, self.eps), self.learning_rate, memory, here)
+    @property
+    def transformation(self):
+        return optax.scale_by_adam(self.b1, self.b2, self.eps)
 
 
-class SGD(Baseline):
+class SGD(Transformed):
     """Gradient descent with Nesterov's momentum and a one-cycle rate: `initial` → `peak` → `final` in `steps` steps.
 
     The rate rises for the first 30 % of the steps and falls over the rest, both along half a cosine; after `steps`
@@ -62,7 +89,6 @@ class SGD(Baseline):
     devices: Mesh | None = eqx.field(static=True, converter=as_mesh, default=None)
 
     name = "sgd"
-    smallest_gradient = 0.0
 
     def __check_init__(self):
         check.count("steps", self.steps, hint="the length of the cycle")
@@ -76,6 +102,10 @@ class SGD(Baseline):
         if self.clip != math.inf:
             check.number("clip", self.clip, 0.0, open_low=True)
 
+    @property
+    def learning_rate(self):
+        return self.rate
+
     def rate(self, step):
         rise = 0.3 * self.steps
         up = jnp.clip(step / rise, 0.0, 1.0)
@@ -84,18 +114,13 @@ class SGD(Baseline):
         falling = self.final + (self.peak - self.final) * 0.5 * (1 + jnp.cos(jnp.pi * down))
         return jnp.where(step < rise, rising, falling)
 
-    def _transformation(self) -> optax.GradientTransformation:
+    @property
+    def transformation(self):
         return optax.chain(optax.clip_by_global_norm(self.clip), optax.trace(self.momentum, nesterov=True))
 
-    def start(self, parameters):
-        return self._transformation().init(parameters)
 
-    def move(self, memory, here):
-        return _along(self._transformation(), self.rate, memory, here)
-
-
-class SOAP(Baseline):
-    """Adam in the eigenbasis of Shampoo's preconditioner, see `dngd.optimize.soap`; defaults are the authors'.
+class SOAP(Transformed):
+    """Adam in the eigenbasis of Shampoo's preconditioner, see `dngd.optimize.baseline.soap`; defaults are the authors'.
 
     `largest_side` bounds the memory: a side of length k takes two k×k matrices; longer ones are treated as Adam does.
     """
@@ -109,7 +134,6 @@ class SOAP(Baseline):
     devices: Mesh | None = eqx.field(static=True, converter=as_mesh, default=None)
 
     name = "soap"
-    smallest_gradient = 0.0
 
     def __check_init__(self):
         check_schedule("learning_rate", self.learning_rate, 0.0, open_low=True)
@@ -117,31 +141,9 @@ class SOAP(Baseline):
         check.count("frequency", self.frequency, hint="steps between two changes of basis")
         check.number("largest_side", self.largest_side, 0.0)
 
-    def _transformation(self) -> optax.GradientTransformation:
+    @property
+    def transformation(self):
         return scale_by_soap(self.b1, self.b2, self.eps, self.frequency, self.largest_side)
-
-    def start(self, parameters):
-        return self._transformation().init(parameters)
-
-    def move(self, memory, here):
-        return _along(self._transformation(), self.learning_rate, memory, here)
-
-
-def _along(transformation: optax.GradientTransformation, rate: Schedule, memory: PyTree, here: Here) -> Move:
-    """The transformed gradient times the learning rate."""
-    direction, following = transformation.update(here.gradient, memory, here.parameters)
-    length = at_step(rate, here.step, here.loss.dtype)
-    update = jax.tree.map(lambda d, p: (-length * d).astype(p.dtype), direction, here.parameters)
-    leaves = jax.tree.leaves(jax.tree.map(jnp.add, here.parameters, update))
-    finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
-    return Move(
-        update=update,
-        memory=select(finite, following, memory),
-        length=length,
-        after=jnp.full((), jnp.nan, here.loss.dtype),
-        evaluations=jnp.zeros((), jnp.int32),
-        outcome=jnp.where(finite, Outcome.ACCEPTED, Outcome.NONFINITE_STEP),
-    )
 
 
 def _check_averages(b1: float, b2: float, eps: float) -> None:
