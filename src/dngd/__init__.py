@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         Sampling,
         Stage,
     )
-    from dngd.solution import Solution, load, resume, solve
+    from dngd.solution import Solution, ensemble, load, resume, solve
     from dngd.solver import plan
     from dngd.term import Term
 
@@ -43,7 +43,7 @@ _HOMES = {
     "dngd.optimize": "DualNaturalGradient Outcome baseline damping line_search momentum",
     "dngd.problem": "Adaptive Ball Box Condition Curve Data Dirichlet Equation Initial Neumann Periodic PointSet "
     "Problem Reference Robin Sampling Stage",
-    "dngd.solution": "Solution load resume solve",
+    "dngd.solution": "Solution ensemble load resume solve",
     "dngd.solver": "plan",
     "dngd.term": "Term",
 }
@@ -77,6 +77,7 @@ __all__ = [
     "catalogue",
     "damping",
     "derivative",
+    "ensemble",
     "line_search",
     "linearize",
     "load",

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from dngd import check
 from dngd.problem.condition import Condition, Known
 from dngd.problem.prescribed import take
 from dngd.problem.region import PointSet
@@ -19,6 +20,8 @@ class Data(Condition):
 
     - `at`: `(N, d)` points, `values`: `(N,)` or `(N, fields)`.
     - `points`: how many a step uses, drawn at random; all of them if not given.
+    - `noise`: standard deviation of the values, one number or one for each field, for error bars of what is found;
+      estimated from the residual if not given.
     """
 
     at: Float[np.ndarray, "N d"]
@@ -27,8 +30,9 @@ class Data(Condition):
     weight: float
     fields: tuple[str, ...] | str | None = eqx.field(static=True)
     sampling: Sampling
+    noise: float | tuple[float, ...] | None = eqx.field(static=True)
 
-    def __init__(self, at, values, *, points=None, weight=1.0, fields=None, sampling=None):
+    def __init__(self, at, values, *, points=None, weight=1.0, fields=None, sampling=None, noise=None):
         at, values = np.asarray(at, float), np.asarray(values, float)
         if at.ndim == 1:
             raise ValueError(
@@ -45,6 +49,13 @@ class Data(Condition):
             raise ValueError("Data: a point or value is not finite; remove missing observations first")
         if points is not None and points > len(at):
             raise ValueError(f"Data: points={points} exceeds the {len(at)} observations; lower it or leave it out")
+        if noise is not None:
+            noise = noise if isinstance(noise, (int, float)) else tuple(map(float, noise))
+            for one in noise if isinstance(noise, tuple) else (noise,):
+                check.positive("noise", one)
+            if isinstance(noise, tuple) and len(noise) != values.shape[1]:
+                raise ValueError(f"Data: noise={noise} must be one number, or one for each of {values.shape[1]} fields")
+        self.noise = noise
         self.at, self.values = at, values
         self.points = len(at) if points is None else points
         self.weight, self.fields = weight, fields

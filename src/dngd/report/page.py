@@ -185,6 +185,8 @@ def _facts(run: Run) -> str:
         facts += [(f"error of {name}", scientific(as_number(value))) for name, value in errors.items()]
     if over := [as_number(one["rel_l2"]) for one in summary.get("error_range") or ()]:
         facts.append(("error over the parameters", f"{scientific(min(over))} to {scientific(max(over))}"))
+    for name, value in (summary.get("standard_errors") or {}).items():
+        facts.append((f"standard error of {name}", scientific(as_number(value))))
     shown = [(name, value) for name, value in facts if value != "–"]
     return (
         '<dl class="facts">'

@@ -13,7 +13,8 @@ from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.problem.region import Region
 from dngd.problem.view import view
-from dngd.solution.evaluate import evaluate, plain_function, residual
+from dngd.solution.band import band
+from dngd.solution.evaluate import evaluate, placed, plain_function, residual
 from dngd.solution.integral import MOST, Integral, integral
 from dngd.train.trainer import working_precision
 
@@ -115,6 +116,42 @@ class Solution:
     def coefficients(self) -> dict[str, np.ndarray]:
         """The coefficients that were found."""
         return {name: np.asarray(value) for name, value in self.model.coefficients.items()}
+
+    @property
+    def standard_errors(self) -> dict[str, float | None]:
+        """Standard errors of the coefficients, from the noise of the data; None where these do not determine one.
+
+        The noise is that of `dngd.Data(…, noise=…)`, or estimated from the residual of the data.
+        """
+        return dict(self.summary.get("standard_errors", {}))
+
+    @property
+    def correlations(self) -> np.ndarray:
+        """Correlations of the errors of the coefficients, in the order of `standard_errors`."""
+        return np.asarray(self.summary.get("correlations", np.zeros((0, 0))), float)
+
+    def intervals(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
+        """Confidence intervals of the coefficients: the truth lies in each with this probability."""
+        from scipy.stats import norm
+
+        check.number("level", level, 0.0, 1.0, open_low=True, open_high=True)
+        width, values = norm.ppf(0.5 + level / 2), {}
+        for name, value in self.coefficients.items():
+            values |= {name: value} if value.ndim == 0 else {f"{name}[{k}]": one for k, one in enumerate(value.ravel())}
+        return {
+            name: (float(values[name] - width * error), float(values[name] + width * error))
+            for name, error in self.standard_errors.items()
+            if error is not None
+        }
+
+    def band(self, points: ArrayLike, **parameters: Any) -> np.ndarray:
+        """Standard deviations of the fields at points, `(N, fields)`, given the noise of the data.
+
+        For unknown functions such as a coefficient that varies in space: the band is narrow where the data and the
+        equation determine a field, and wide where they do not. Points may be up to a thousand.
+        """
+        with self._precision():
+            return band(self.problem, self.model, self.summary.get("noise"), placed(self.problem, points, parameters))
 
     def plot(self, path: str | Path | None = None) -> "matplotlib.figure.Figure":
         """Draw the solution, its reference and error, and how the error fell; save the figure if a path is given."""

@@ -118,7 +118,12 @@ def ending(summary: Mapping[str, Any]) -> str:
         parts.append(f"estimated relative error {_short(summary['estimate'])}")
     if summary["loss"] is not None:
         parts.append(f"loss {_short(summary['loss'])}")
-    return "\n".join([*parts, *(f"{name} = {value}" for name, value in summary["coefficients"].items())])
+    errors = summary.get("standard_errors") or {}
+    for name, value in summary["coefficients"].items():
+        parts.append(
+            f"{name} = {value}" + ("" if errors.get(name) is None else f" ± {errors[name]:.1e} (one standard error)")
+        )
+    return "\n".join(parts)
 
 
 def _at(tested: Mapping[str, float]) -> str:

@@ -14,6 +14,7 @@ from jax.sharding import Mesh
 
 from dngd.config import Config
 from dngd.optimize.mesh import at_home
+from dngd.problem.data import Data
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.train.advance import advance
@@ -32,6 +33,7 @@ from dngd.train.selection import Selection
 from dngd.train.signals import StopRequest
 from dngd.train.state import RunState
 from dngd.train.transition import TRANSITIONS, compiled, look_ahead
+from dngd.train.uncertainty import Linearised
 from dngd.train.verdict import verdict
 
 OURS = (Selection(), Evaluation())
@@ -186,6 +188,11 @@ class _Loop:
                 self.kept.estimate = found = estimate(run, state)
                 if found is not None and run.formulation.frame is not None and not found.rel_l2 <= FAILED:
                     outcome, message = "not_converged", verdict(run, state, found, concentrated)
+        if run.problem.coefficients and outcome in ("seconds", "steps", "stalled", "converged", "target"):
+            with self._or_a_note("no error bars of coefficients"):
+                if any(isinstance(one, Data) for one in run.problem.conditions.values()):
+                    found = Linearised(run.formulation, state.best, state.weights).coefficients()
+                    self.kept.after |= found.summary()
         status = "interrupted" if outcome == "interrupted" else "finished"
         self.kept.summarize(run, state, status, outcome, message)
         # From here on nothing is worth a run that has ended.

@@ -1,0 +1,25 @@
+"""Error bands of fields, for a solution that is at hand."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from dngd.problem.formulation import Formulation
+from dngd.problem.model import Model
+from dngd.problem.problem import Problem
+from dngd.train.uncertainty import Linearised, inner_model
+
+PART = 500
+"""Points whose covariance with the rows is computed at once."""
+
+
+def band(
+    problem: Problem, model: Model, noise: Mapping[str, list[float]] | None, points: Float[Array, "N d"]
+) -> Float[np.ndarray, "N k"]:
+    """Standard deviations of the fields at points; see `Solution.band`. The noise is estimated if it is not known."""
+    formulation = Formulation.of(problem)
+    problem_there = Linearised(formulation, inner_model(formulation, model))
+    noise = problem_there.coefficients().noise if noise is None else noise
+    parts = [points[start : start + PART] for start in range(0, len(points), PART)]
+    return np.concatenate([problem_there.band(part, noise) for part in parts])
