@@ -1,4 +1,4 @@
-"""`DualNaturalGradient`: linearise, factor, direction, search; one compiled function."""
+"""`DualNaturalGradient`: the rules and settings of a step, and the step as one compiled function."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -9,36 +9,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Float, PyTree
 
 from dngd import check
-from dngd.devices import Devices
 from dngd.jacobian.inputs import check_inputs, with_array_weights
-from dngd.jacobian.jacobian import Jacobian
-from dngd.jacobian.linearize import TILE_BYTES, linearized
-from dngd.jacobian.residuals import Residuals
+from dngd.jacobian.linearize import TILE_BYTES
 from dngd.optimize.compiled import compiled
 from dngd.optimize.damping import ConstantDamping, Damping, GainRatioDamping
-from dngd.optimize.direction import acceleration, velocity
 from dngd.optimize.info import Info
-from dngd.optimize.line_search import BacktrackingSearch, Choice, LineSearch
+from dngd.optimize.line_search import BacktrackingSearch, LineSearch
 from dngd.optimize.mesh import as_mesh, back, check_points, everywhere, over_devices
 from dngd.optimize.momentum import ConstantMomentum, Momentum
-from dngd.optimize.outcome import Outcome
 from dngd.optimize.schedule import Schedule
-from dngd.solver.plan import SOLVERS, plan_jacobian
-from dngd.solver.solver import Factorization, Solver
-from dngd.space import as_arrays, norm, select
+from dngd.optimize.state import State, check_state
+from dngd.optimize.step import compute_step
+from dngd.solver.plan import SOLVERS
+from dngd.solver.solver import Solver
+from dngd.space import as_arrays
 from dngd.term import Term
-
-
-class State(eqx.Module):
-    """What the optimizer carries from step to step."""
-
-    step: Int[Array, ""]
-    damping: PyTree  # what the damping rule remembers
-    momentum: PyTree  # what the momentum rule remembers
-    velocity: PyTree | None  # the last velocity; None without momentum
 
 
 def _as_damping(rule: Damping | Schedule) -> Damping:
@@ -161,143 +149,5 @@ class DualNaturalGradient(eqx.Module):
 def _step(optimizer: DualNaturalGradient, params, state: State, terms, batch, share):
     check_state(optimizer, params, state)
     with jax.default_matmul_precision("highest"):
-        compute = functools.partial(_compute_step, optimizer)
+        compute = functools.partial(compute_step, optimizer)
         return over_devices(optimizer.devices, compute, params, state, terms, batch, share)
-
-
-def _compute_step(optimizer: DualNaturalGradient, params, state: State, terms, batch, share, devices: Devices):
-    residuals = Residuals.trace(terms, params, batch, devices)
-    devices = residuals.devices
-    residual, jacobian, solver = _linearize(optimizer, residuals, terms, params, batch)
-    loss = devices.sum(0.5 * jnp.sum(residual**2))
-    requested = optimizer.damping.value(state.damping, loss, state.step)
-    key = jax.random.fold_in(jax.random.key(optimizer.seed), state.step)
-    factorization = solver.factor(jacobian, requested, key)
-    gradient_norm, size = factorization.norms(residual)
-
-    momentum = None
-    if not optimizer.momentum.is_off:
-        momentum = optimizer.momentum.value(state.momentum, loss, state.step)
-    solution = velocity(factorization, jacobian, residual, momentum, state.velocity)
-    v, image = solution.x, solution.image
-    a, ratio = jax.tree.map(jnp.zeros_like, v), jnp.full((), jnp.nan, loss.dtype)
-    if optimizer.geodesic:
-        a, ratio = acceleration(factorization, residuals, params, v)
-
-    dynamic, static = eqx.partition(params, eqx.is_inexact_array)
-    share = share.astype(loss.dtype)
-
-    def along(length):
-        return jax.tree.map(lambda p, v, a: p + length * v + 0.5 * length**2 * a, dynamic, v, a)
-
-    trouble = _trouble(optimizer.damping, loss, gradient_norm, size, requested, factorization, v)
-    tried = trouble == Outcome.ACCEPTED
-    choice = jax.lax.cond(  # a search along a broken path would only burn evaluations
-        tried,
-        lambda: optimizer.line_search.search(lambda length: residuals.loss(along(share * length)), loss, state.step),
-        lambda: Choice.none(loss),
-    )
-    length, moved = share * choice.length, choice.length > 0
-
-    def reduction(length):  # of the linear model; written so that nothing cancels
-        return -(length * devices.dot(residual, image) + 0.5 * length**2 * devices.dot(image, image))
-
-    actual = jnp.where(moved, loss - choice.loss, 0.0)
-    # Against the model's promise for the full step: a search that must shorten it is a sign of too small a λ.
-    promised = reduction(1.0)
-    gain = jnp.where(moved & (promised > 0), actual / jnp.where(promised > 0, promised, 1.0), 0.0)
-    # A rule learns from steps that were tried, unless there was nothing left to gain, and from systems that could
-    # not be solved; not from steps that were cut short on purpose.
-    worthwhile = moved | (promised > jnp.finfo(loss.dtype).eps * loss)
-    cut = (share < 1) & moved
-    learns = ((tried & worthwhile) | (trouble >= Outcome.FACTORIZATION_FAILED)) & ~cut
-    following = State(
-        step=state.step + 1,
-        damping=select(
-            learns, optimizer.damping.update(state.damping, factorization.damping, gain, moved), state.damping
-        ),
-        momentum=select(cut, state.momentum, optimizer.momentum.update(state.momentum, loss, length)),
-        velocity=_next_velocity(state.velocity, v, moved, tried),
-    )
-    info = Info(
-        loss=loss,
-        term_losses=residuals.term_losses(residual),
-        damping=factorization.damping,
-        momentum=jnp.zeros((), loss.dtype) if momentum is None else momentum,
-        step_length=length,
-        predicted_reduction=jnp.where(moved, reduction(length), 0.0),
-        actual_reduction=actual,
-        gradient_norm=gradient_norm,
-        geodesic_ratio=ratio,
-        evaluations=choice.evaluations,
-        outcome=_outcome(trouble, moved, factorization.damping > requested, solution.converged),
-        solver_iterations=solution.iterations,
-        solver_residual=solution.relative_residual,
-        solver_rank=solution.rank,
-        solver=solver.name,
-    )
-    return eqx.combine(select(moved, along(length), dynamic), static), following, info
-
-
-def _linearize(
-    optimizer: DualNaturalGradient, residuals: Residuals, terms, params, batch
-) -> tuple[Float[Array, " m"], Jacobian, Solver]:
-    """Residual, Jacobian and the solver to take, which is decided from shapes alone."""
-    solver, form = optimizer.solver, optimizer.form
-    residual, jacobian = linearized(
-        residuals, terms, params, batch, "factored" if form == "auto" else form, optimizer.tile_bytes
-    )
-    if solver == "auto" or form == "auto":
-        factored = jacobian
-        if form not in ("auto", "factored"):
-            _, factored = linearized(residuals, terms, params, batch, "factored", optimizer.tile_bytes)
-        chosen = plan_jacobian(factored, optimizer.memory)
-        solver = chosen.solver if solver == "auto" else solver
-        if form == "auto" and chosen.form != "factored":
-            residual, jacobian = linearized(residuals, terms, params, batch, chosen.form, optimizer.tile_bytes)
-    return residual, jacobian, SOLVERS[solver]() if isinstance(solver, str) else solver
-
-
-def _next_velocity(previous: PyTree | None, v: PyTree, moved, tried) -> PyTree | None:
-    if previous is None:
-        return None
-    # After a rejection momentum starts anew: with the λ that follows it would only repeat the direction.
-    return select(moved, v, select(tried, jax.tree.map(jnp.zeros_like, v), previous))
-
-
-def _outcome(trouble, moved, raised, converged) -> Int[Array, ""]:
-    solved = jnp.where(converged, Outcome.ACCEPTED, Outcome.SOLVER_NOT_CONVERGED)
-    accepted = jnp.where(raised, Outcome.DAMPING_RAISED, solved)
-    searched = jnp.where(moved, accepted, Outcome.LINE_SEARCH_REJECTED)
-    return jnp.where(trouble == Outcome.ACCEPTED, searched, trouble).astype(jnp.int32)
-
-
-def _trouble(rule: Damping, loss, gradient_norm, size, requested, factorization: Factorization, v) -> Int[Array, ""]:
-    """The first thing that went wrong before the line search, or `ACCEPTED`; `size` is the norm of the Jacobian."""
-    number = jnp.finfo(loss.dtype)
-    usable = requested >= (0.0 if rule.may_vanish else number.tiny)  # False for NaN
-    checks = [
-        (~jnp.isfinite(loss), Outcome.NONFINITE_RESIDUAL),
-        (~jnp.isfinite(size) | ~jnp.isfinite(gradient_norm), Outcome.NONFINITE_JACOBIAN),
-        (gradient_norm <= number.eps * size * jnp.sqrt(2 * loss), Outcome.ZERO_GRADIENT),
-        (~usable | ~jnp.isfinite(requested), Outcome.DAMPING_UNDERFLOW),
-        (~factorization.succeeded, Outcome.FACTORIZATION_FAILED),
-        (~jnp.isfinite(norm(v)), Outcome.NONFINITE_STEP),
-    ]
-    trouble = jnp.asarray(Outcome.ACCEPTED, jnp.int32)
-    for happened, outcome in reversed(checks):
-        trouble = jnp.where(happened, jnp.asarray(outcome, jnp.int32), trouble)
-    return trouble
-
-
-def check_state(optimizer: Any, params: PyTree, state: PyTree) -> None:
-    """Refuse a state of other parameters or another optimizer, while a step is being traced."""
-    expected = eqx.filter_eval_shape(optimizer.init, params)
-    found, wanted = (
-        [(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(tree)] for tree in (state, expected)
-    )
-    if jax.tree.structure(expected) != jax.tree.structure(state) or found != wanted:
-        raise ValueError(
-            "the state does not fit: it was made for other parameters or by an optimizer with other settings; "
-            "make it with this optimizer's init"
-        )
