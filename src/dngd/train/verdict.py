@@ -22,8 +22,13 @@ def verdict(run: Run, state: RunState, estimate: Estimate, concentrated: Sequenc
         return f"{said}; only {position.step} steps were taken: give it more --seconds, or fewer --points"
     if position.window.length <= 1 / 32:
         return f"{said}; even short windows of time do not converge: shorten the time, or check the equation's signs"
+    constants, easier = list(run.problem.constants), ""
+    if constants and not run.problem.stages:
+        easier = f"; where a constant makes it hard, reach its value in steps: continuation={constants[0]!r}"
     if concentrated:
-        return f"{said}; {concentrated[0]}: a corner, a kink or a layer; soften it, or leave it out of the domain"
+        return (
+            f"{said}; {concentrated[0]}: a corner, a kink or a layer; soften it, or leave it out of the domain{easier}"
+        )
     losses = {name: float(value) for name, value in run.validation_losses(state).items()}
     largest = max(losses, key=losses.get)
     if losses[largest] > 0.9 * sum(losses.values()):
@@ -31,4 +36,4 @@ def verdict(run: Run, state: RunState, estimate: Estimate, concentrated: Sequenc
             f"{said}; condition {largest!r} has nearly all of the loss: check that it does not contradict the others, "
             "or lower its weight"
         )
-    return f"{said}; the solution may vary faster than the points and the network follow: more --points and --seconds"
+    return f"{said}; the solution may vary faster than the points and the network follow: more --points and --seconds{easier}"
