@@ -36,4 +36,4 @@ def verdict(run: Run, state: RunState, estimate: Estimate, concentrated: Sequenc
             f"{said}; condition {largest!r} has nearly all of the loss: check that it does not contradict the others, "
             "or lower its weight"
         )
-    return f"{said}; the solution may vary faster than the points and the network follow: more --points and --seconds{easier}"
+    return f"{said}; the solution may vary faster than points and network follow: more --points and --seconds{easier}"
