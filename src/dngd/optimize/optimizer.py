@@ -26,19 +26,11 @@ from dngd.optimize.mesh import as_mesh, back, check_points, everywhere, over_dev
 from dngd.optimize.momentum import ConstantMomentum, Momentum
 from dngd.optimize.outcome import Outcome
 from dngd.optimize.schedule import Schedule
+from dngd.optimize.state import State, check_state
 from dngd.solver.plan import SOLVERS, plan_jacobian
 from dngd.solver.solver import Factorization, Solver
 from dngd.space import as_arrays, norm, select
 from dngd.term import Term
-
-
-class State(eqx.Module):
-    """What the optimizer carries from step to step."""
-
-    step: Int[Array, ""]
-    damping: PyTree  # what the damping rule remembers
-    momentum: PyTree  # what the momentum rule remembers
-    velocity: PyTree | None  # the last velocity; None without momentum
 
 
 def _as_damping(rule: Damping | Schedule) -> Damping:
@@ -288,16 +280,3 @@ def _trouble(rule: Damping, loss, gradient_norm, size, requested, factorization:
     for happened, outcome in reversed(checks):
         trouble = jnp.where(happened, jnp.asarray(outcome, jnp.int32), trouble)
     return trouble
-
-
-def check_state(optimizer: Any, params: PyTree, state: PyTree) -> None:
-    """Refuse a state of other parameters or another optimizer, while a step is being traced."""
-    expected = eqx.filter_eval_shape(optimizer.init, params)
-    found, wanted = (
-        [(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(tree)] for tree in (state, expected)
-    )
-    if jax.tree.structure(expected) != jax.tree.structure(state) or found != wanted:
-        raise ValueError(
-            "the state does not fit: it was made for other parameters or by an optimizer with other settings; "
-            "make it with this optimizer's init"
-        )

@@ -23,8 +23,8 @@ from dngd.jacobian.residuals import Residuals
 from dngd.optimize.compiled import compiled
 from dngd.optimize.info import Info
 from dngd.optimize.mesh import back, check_points, everywhere, over_devices
-from dngd.optimize.optimizer import check_state
 from dngd.optimize.outcome import Outcome
+from dngd.optimize.state import check_state
 from dngd.space import as_arrays, norm, select
 from dngd.term import Term
 
