@@ -89,10 +89,12 @@ def everywhere(mesh: Mesh | None, tree: PyTree) -> PyTree:
 
 def back(mesh: Mesh | None, result: PyTree, params: PyTree) -> PyTree:
     """What a step returns, where its parameters came from: on the mesh, or on this process' own device."""
-    came_from_mesh = mesh is None or any(
-        isinstance(x, jax.core.Tracer) or _is_on(mesh, x) for x in jax.tree.leaves(params) if eqx.is_array(x)
-    )
-    return result if came_from_mesh else jax.tree.map(lambda x: x.addressable_data(0) if eqx.is_array(x) else x, result)
+    arrays = [x for x in jax.tree.leaves((params, result)) if eqx.is_array(x)]
+    if mesh is None or any(isinstance(x, jax.core.Tracer) for x in arrays):
+        return result
+    if any(_is_on(mesh, x) for x in jax.tree.leaves(params) if isinstance(x, jax.Array)):
+        return result
+    return jax.tree.map(lambda x: x.addressable_data(0) if isinstance(x, jax.Array) else x, result)
 
 
 def at_home(mesh: Mesh | None, tree: PyTree) -> PyTree:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -103,9 +104,11 @@ class Run:
         """The optimizer with its points shared out over the devices of the run."""
         if self.mesh is None:
             return optimizer
-        # Hosts differ by some pages, and all have to choose the same solver.
-        memory = {"memory": self.memory} if hasattr(optimizer, "memory") else {}
-        return replace(optimizer, devices=self.mesh, **memory)
+        # The memory of hosts differs by some pages, and all have to make the same choices by it.
+        settings = {"memory": self.memory} if hasattr(optimizer, "memory") else {}
+        if getattr(optimizer, "history", 0) is None:
+            settings["history"] = agreed(optimizer.pairs(eqx.filter(self.first_model(), eqx.is_inexact_array)))
+        return replace(optimizer, devices=self.mesh, **settings)
 
     def sampler(self, position: Position) -> Sampler:
         return self._once(

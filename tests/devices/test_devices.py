@@ -1,0 +1,69 @@
+"""One device and four of one process find the same. A process of its own, since the number of devices is fixed when JAX
+starts; one process for everything, since compiling dominates."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).with_name("script.py")
+ROUNDING = 1e-10
+KERNEL = 55 * 55  # entries; a device has padding too: 4 · 6 · 2 and 4 · 3 rows
+PADDED = 60
+
+
+@pytest.fixture(scope="module", params=["quick", pytest.param("all", marks=pytest.mark.slow)])
+def report(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("devices") / "report.json"
+    environment = os.environ | {"JAX_NUM_CPU_DEVICES": "4", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    subprocess.run([sys.executable, SCRIPT, path, request.param], env=environment, check=True, timeout=900)
+    return json.loads(path.read_text())
+
+
+def test_products_solvers_and_baselines_are_the_same_on_any_number_of_devices(report):
+    assert len(report["products"]) >= 2
+    assert len(report["steps"]) >= 3
+    for what in ("products", "steps"):
+        for name, found in report[what].items():
+            for part, difference in found["relative"].items():
+                assert difference < ROUNDING, f"{name}: {part}"
+
+
+def test_all_devices_hold_the_same_bits(report):
+    for what in ("products", "steps"):
+        for name, found in report[what].items():
+            assert found["same_bits"], name
+
+
+def test_messages_are_small(report):
+    """Nothing of the kernel's size travels, but in the dense solver, whose factorisation is not shared out."""
+    messages = report["messages"]
+    assert all("all-to-all" not in found for found in messages.values())
+    if "dense" not in messages:
+        return
+    assert messages["dense"]["all-gather"] >= KERNEL  # or else this test would see nothing
+    assert messages["pcg"]["all-gather"] == PADDED
+    assert max(messages["pcg"].values()) < KERNEL / 4
+    assert messages["primal"].keys() == {"all-reduce"}
+
+
+def test_bad_devices_are_refused(report):
+    said = report["errors"]
+    assert "exceeds the 4 there are" in said["too many"]
+    assert "JAX_NUM_CPU_DEVICES" in said["too many"]
+    assert "positive whole number" in said["none"]
+    assert "or 'all'" in said["a word"]
+    assert "one axis" in said["two axes"]
+    assert "2 points are fewer than the 4 devices" in said["few points"]
+
+
+def test_results_are_where_the_parameters_came_from(report):
+    if not report["places"]:
+        pytest.skip("looked at in the thorough tests")
+    assert report["places"]["here"] == 1
+    assert report["places"]["there"] == 4
+    assert report["places"]["difference"] < ROUNDING
