@@ -8,12 +8,11 @@ Gauss-Newton steps on fixed points, which is one compiled program for all sets, 
 """
 
 import argparse
-import json
 import time
 
 import jax
 import numpy as np
-from measure import RESULTS, machine
+from measure import save
 
 import dngd
 from dngd.problem.formulation import Formulation
@@ -67,15 +66,9 @@ def main(sets: int, steps: int) -> None:
                 f"{value.std(ddof=1):.4f}, mean standard error {error.mean():.4f}, noise {noise.mean():.4f}",
                 flush=True,
             )
-    out = RESULTS / "coverage.json"
     result = {"sets": sets, "steps": steps, "covered": float(covered.mean()), "standard_error": float(error.mean())}
-    result |= {
-        "spread": float(value.std(ddof=1)),
-        "truth": TRUTH,
-        "noise": NOISE,
-        "estimated_noise": float(noise.mean()),
-    }
-    out.write_text(json.dumps({"machine": machine(), "result": result}, indent=1) + "\n")
+    result |= {"spread": float(value.std(ddof=1)), "truth": TRUTH, "noise": NOISE, "found_noise": float(noise.mean())}
+    save("coverage", [result])
 
 
 if __name__ == "__main__":

@@ -13,8 +13,11 @@ from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.problem.region import Region
 from dngd.problem.view import view
+from dngd.solution.artefact import save_artefact
 from dngd.solution.band import band
 from dngd.solution.evaluate import evaluate, placed, plain_function, residual
+from dngd.solution.files import on_mesh
+from dngd.solution.grid import Grid, grid
 from dngd.solution.integral import MOST, Integral, integral
 from dngd.train.trainer import working_precision
 
@@ -165,6 +168,44 @@ class Solution:
         from dngd.report.export import write_fields
 
         return write_fields(self._fields(sizes), Path(path))
+
+    def grid(
+        self,
+        quantities: Mapping[str, Callable] | None = None,
+        units: Mapping[str, str] | None = None,
+        **axes: Any,
+    ) -> Grid:
+        """The fields on a grid, for figures, slices, and files: `.npz`, VTK's `.vti` and `.pvd`, xarray.
+
+        **Arguments:**
+
+        - `quantities`: further functions by name, as in `evaluate`.
+        - `units`: of axes and fields by name, for xarray.
+        - `axes`: for coordinates and parameters a number of points (`x=101`), a value to hold (`y=0.5`), or an array of
+          values. Coordinates that are left out run over the domain.
+
+        **Example:** a slice `solution.grid(x=201, y=201, z=0.5)["u"]`, a series `solution.grid(t=11).save("flow.pvd")`
+        """
+        with self._precision():
+            return grid(self.problem, self.model, axes, quantities or {}, units or {})
+
+    def on_mesh(self, mesh: Any, **held: Any) -> Any:
+        """A copy of a pyvista mesh with the fields at its points: their first columns are the spatial coordinates, and
+        time and parameters are given by name."""
+        coordinates = self.problem.domain.space.coordinates
+        at = {name: held.pop(name) for name in coordinates.axes if name in held}
+        places = [name for name in coordinates.axes if name not in at]
+        if len(places) > np.shape(mesh.points)[1]:
+            raise ValueError(f"a mesh has three coordinates, not {', '.join(places)}; hold the others, as in t=0.5")
+        nodes = dict(zip(places, np.asarray(mesh.points, float).T, strict=False))
+        columns = [nodes[name] if name in nodes else np.full(len(mesh.points), at[name]) for name in coordinates.axes]
+        return on_mesh(mesh, self.predict(np.stack(columns, -1), **held), self.problem.output_names)
+
+    def save_artefact(self, path: str | Path, platforms: tuple[str, ...] = ("cpu",)) -> Path:
+        """Write a file that predicts the fields with JAX alone, without dngd:
+        `jax.export.deserialize(file.read()).call(points)`. Parameters are the last columns of the points."""
+        with self._precision():
+            return save_artefact(self.problem, self.model, Path(path), platforms)
 
     def _fields(self, sizes: tuple[int, ...] | None) -> Any:
         """The solution on a grid, as the report draws and exports it."""
