@@ -12,7 +12,7 @@ import tyro
 
 import dngd
 from dngd.cli.main import COMMANDS
-from dngd.cli.pairs import split_pairs
+from dngd.cli.options import split_pairs
 from reproduce.__main__ import STUDIES
 from results import tables
 

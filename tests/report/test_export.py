@@ -6,7 +6,11 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from dngd.report import RunError, export_fields
+from dngd.report import Fields, RunError, write_fields
+
+
+def export_fields(path, out):
+    return write_fields(Fields.load(path), out, str(path))
 
 
 def parse(path):

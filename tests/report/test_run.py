@@ -22,7 +22,7 @@ def test_a_finished_run(tmp_path, build):
     assert 30 <= known.sum() <= 32
     assert run.rel_l2 == run.column("rel_l2")[known][-1]
     assert run.entries("terms") == ["interior", "boundary"]
-    np.testing.assert_allclose(run.entry("terms", "interior"), 0.7 * run.column("loss"))
+    np.testing.assert_allclose(run.column("terms", "interior"), 0.7 * run.column("loss"))
     assert np.isnan(run.column("solver_residual")).all()  # null
     assert run.load_fields() is not None
 

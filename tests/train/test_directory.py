@@ -27,10 +27,8 @@ time.sleep(60)
 
 def test_create_then_open(tmp_path):
     with RunDirectory.create(tmp_path / "a" / "b", CONFIG) as run:
-        assert not run.existed
         assert run.config == CONFIG
     with RunDirectory.open(tmp_path / "a" / "b") as run:
-        assert run.existed
         assert run.config == CONFIG
         assert run.history.parent == run.checkpoints.parent == run.path
     assert read_config(tmp_path / "a" / "b") == CONFIG
@@ -40,7 +38,6 @@ def test_same_configuration_may_go_on_unless_finished(tmp_path):
     with RunDirectory.create(tmp_path, {"layers": (3, 4)}) as run:
         run.write_summary({"status": "interrupted"})
     with RunDirectory.create(tmp_path, {"layers": (3, 4)}) as run:  # a tuple is read back as a list
-        assert run.existed
         run.write_summary({"status": "finished"})
     with pytest.raises(RunDirectoryError, match=r"is finished; choose another directory with --out.*dngd resume"):
         RunDirectory.create(tmp_path, {"layers": (3, 4)})

@@ -28,7 +28,7 @@ OUTCOMES = {
 
 
 def exit_code(summary: Mapping[str, Any]) -> int:
-    """The exit code of a run with this summary."""
+    """Return the exit code of a run with this summary."""
     if summary["outcome"] == "interrupted":
         return 128 + signal.SIGTERM if "SIGTERM" in summary["message"] else int(ExitCode.INTERRUPTED)
     return int(OUTCOMES.get(summary["outcome"], ExitCode.DONE))

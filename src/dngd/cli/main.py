@@ -11,7 +11,7 @@ import tyro
 from dngd.cli import compare, list_problems, plan, report, resume, solve
 from dngd.cli.cache import use_cache
 from dngd.cli.exit_code import ExitCode
-from dngd.cli.pairs import split_pairs
+from dngd.cli.options import split_pairs
 from dngd.train.checkpoint import CheckpointError
 from dngd.train.directory import RunDirectoryError
 from dngd.train.history import HistoryError

@@ -1,7 +1,7 @@
 """Options that several commands share: the problem, and settings from the command line and from a file."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, get_args, get_type_hints
@@ -25,7 +25,7 @@ File = Annotated[
 
 
 def _typed(kind: type, **inner: type) -> type:
-    """What is typed for these settings, unchecked, with help and default in a form that the parser shows.
+    """Make a type for what is typed of these settings, unchecked, with help and defaults as the parser shows them.
 
     `inner` are the types of those fields that hold settings themselves.
     """
@@ -45,7 +45,7 @@ def _typed(kind: type, **inner: type) -> type:
 
 
 def _metavar(hint: Any) -> str:
-    """A word for the values of a type, which may be None."""
+    """Return a word for the values of a type, which may be None."""
     kind = next(one for one in get_args(hint) if one is not NoneType) if NoneType in get_args(hint) else hint
     return METAVARS.get(getattr(kind, "__origin__", kind)) or "|".join(get_args(kind))
 
@@ -54,8 +54,18 @@ Typed = _typed(Config, optimizer=_typed(OptimizerSettings))
 Settings = Annotated[Typed, tyro.conf.arg(name="")]
 
 
+def split_pairs(arguments: Sequence[str]) -> list[str]:
+    """Split every `name=number` after `--points` into two arguments, which is what the parser understands."""
+    found, inside = [], False
+    for argument in arguments:
+        if argument.startswith("-"):
+            inside = argument == "--points"
+        found += argument.split("=", 1) if inside and not argument.startswith("-") else [argument]
+    return found
+
+
 def given(problem: str | None, typed: Any, file: Path | None) -> tuple[str, Config]:
-    """The problem and the settings: what was typed, else what the file holds."""
+    """Return the problem and the settings: what was typed, else what the file holds."""
     stored = {} if file is None else _read(file)
     problem = stored.pop("problem", None) if problem is None else problem
     if not isinstance(problem, str):

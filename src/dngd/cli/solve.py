@@ -42,7 +42,7 @@ def solve(
 
 
 def default_directory(problem: str, config: Config) -> Path:
-    """A name that says what the run is; a number is added if the name is taken by another or a finished run."""
+    """Return a name that says what the run is, with a number if another run or a finished one has that name."""
     method = config.method.replace(">", "-").replace(":", "")
     preset = "" if config.preset == "default" else f"-{config.preset}"
     name = f"{problem}-{method}{preset}-seed{config.seed}"
@@ -51,7 +51,7 @@ def default_directory(problem: str, config: Config) -> Path:
 
 
 def _is_unfinished(path: Path, config: Config) -> bool:
-    """Whether this very run was interrupted there."""
+    """Return whether this very run was interrupted there."""
     try:
         summary, stored = read_summary(path), read_config(path)
     except RunDirectoryError:

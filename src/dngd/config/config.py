@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from dngd import check
@@ -12,15 +13,12 @@ from dngd.config.setting import at_least, check_all, filled, make, one_of, setti
 
 Precision = Literal["float64", "float32"]
 BUDGETS = ("seconds", "steps")
+SHARE = partial(check.number, low=0.0, high=1.0, hint="it is a share of the budget")
 
 
 def _check_name(name: str, value: Any) -> None:
     if not isinstance(value, str):
         raise TypeError(f"{name}={value!r} must be a name")
-
-
-def _check_share(name: str, value: Any) -> None:
-    check.number(name, value, 0.0, 1.0, hint="it is a share of the budget")
 
 
 def _check_points(name: str, value: Any) -> None:
@@ -48,7 +46,7 @@ class Config:
         default_factory=dict, metadata={"help": "points per step: interior=400 boundary=100", "check": _check_points}
     )
     doublings: int | None = setting("how often the points may double", at_least(0), 4)
-    settle: float | None = setting("share of the budget for ever shorter steps", _check_share, 0.3)
+    settle: float | None = setting("share of the budget for ever shorter steps", SHARE, 0.3)
     stages: bool | None = setting("whether to solve easier stages first", check.boolean, True)
     balance: int | None = setting("steps between balancings of the weights", at_least(0), 0)
     checkpoint_seconds: float | None = setting("time between checkpoints", check.positive, 60.0, extendable=True)
@@ -92,8 +90,8 @@ class Config:
         return last not in BASELINES and bool(settings.momentum) and settings.damping in (None, "gain_ratio")
 
     def _points(self, problem: Any, preset: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, int]:
-        """Points of the first steps. A method that keeps its points starts with those of the conditions instead of the
-        few from which a preset grows."""
+        """Count the points of the first steps. A method that keeps its points starts with those of the conditions
+        instead of the few from which a preset grows."""
         for name in self.points:
             if name not in problem.conditions:
                 raise ValueError("points: " + check.unknown("condition", name, problem.conditions))
@@ -103,7 +101,7 @@ class Config:
         return counts | dict(start) | dict(self.points)
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as `config.yaml` holds them."""
+        """Return the settings as `config.yaml` holds them."""
         return dataclasses.asdict(self)
 
     @classmethod
@@ -120,5 +118,5 @@ class Config:
 
     @classmethod
     def extendable(cls) -> list[str]:
-        """The settings that may change when a run is resumed."""
+        """Return the settings that may change when a run is resumed."""
         return [item.name for item in dataclasses.fields(cls) if item.metadata.get("extendable")]

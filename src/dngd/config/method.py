@@ -43,12 +43,12 @@ def phases(method: str) -> tuple[Phase, ...]:
 
 
 def grows(method: str) -> bool:
-    """Whether the batch may grow. Baselines keep the size of theirs."""
+    """Return whether the batch may grow. Baselines keep the size of theirs."""
     return any(phase.method not in BASELINES for phase in phases(method))
 
 
 def keeps_its_points(method: str) -> bool:
-    """Whether any phase uses the same points in all of its steps, and therefore needs many."""
+    """Return whether any phase uses the same points in all of its steps, and therefore needs many."""
     return any(phase.method in KEEP_THEIR_POINTS for phase in phases(method))
 
 

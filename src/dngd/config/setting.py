@@ -58,7 +58,7 @@ def make(kind: type[Settings], values: Mapping[str, Any], what: str = "setting")
 
 
 def filled(settings: Any, preset: Mapping[str, Any]) -> dict[str, Any]:
-    """The value of every setting: the given one, else the preset's, else the default."""
+    """Return the value of every setting: the given one, else the preset's, else the default."""
     values = {}
     for item in dataclasses.fields(settings):
         choices = (getattr(settings, item.name), preset.get(item.name), item.metadata.get("default"))

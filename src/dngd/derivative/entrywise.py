@@ -26,7 +26,7 @@ class Entrywise:
         self._jet: Jet | None = None
 
     def __call__(self, value: Array) -> Array:
-        """The scalar function, at any value of the source."""
+        """Evaluate the scalar function at any value of the source."""
         return self._evaluate(value, {})
 
     def _evaluate(self, value: Array, seen: dict[int, Array]) -> Array:
@@ -53,5 +53,5 @@ class Entrywise:
 
 
 def source_of(operand: Jet | Entrywise) -> Jet:
-    """The jet that an operand is an entry-by-entry function of."""
+    """Return the jet that an operand is an entry-by-entry function of."""
     return operand if isinstance(operand, Jet) else operand.source

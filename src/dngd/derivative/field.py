@@ -67,7 +67,7 @@ class Field:
         return self._select(self._source.derivative(()))
 
     def d(self, *coordinates: str) -> Array:
-        """The derivative along the named coordinates: `u.d("x", "t")` is `u.xt`."""
+        """Return the derivative along the named coordinates: `u.d("x", "t")` is `u.xt`."""
         axes = tuple(self._source.coordinates.axis(name) for name in coordinates)
         return self._select(self._source.derivative(axes))
 
@@ -164,12 +164,12 @@ class Field:
 
 
 def plain(operand: Any) -> Any:
-    """The value of a field; anything else as it is."""
+    """Return the value of a field; anything else as it is."""
     return operand.value if isinstance(operand, (Field, _Value)) else operand
 
 
 def _stray(name: str, coordinates: Coordinates) -> str:
-    """The part of a misspelt attribute that is no coordinate: the `z` of `u.xz`, all of `u.laplacien`."""
+    """Return the part of a misspelt attribute that is no coordinate: the `z` of `u.xz`, all of `u.laplacien`."""
     rest = name
     while any(rest.startswith(axis) for axis in coordinates.axes):
         rest = rest[max(len(axis) for axis in coordinates.axes if rest.startswith(axis)) :]

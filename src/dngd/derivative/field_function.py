@@ -76,7 +76,7 @@ class FieldFunction(eqx.Module):
         self.outputs = shape[0] if shape else None
 
     def __call__(self, field_function: Callable, point: Float[Array, " d"], **named: Any) -> Float[Array, "..."]:
-        """The residual at one point: a scalar, or `(d,)` for a system.
+        """Evaluate the residual at one point: a scalar, or `(d,)` for a system.
 
         **Arguments:**
 
@@ -132,7 +132,7 @@ class FieldFunction(eqx.Module):
 
 
 def _check_names(function: Callable, coordinates: Coordinates, fields: Mapping, parameters: Mapping) -> None:
-    """Every argument is a field, a coordinate or a parameter, and no name is two of them."""
+    """Refuse arguments that are no field, coordinate or parameter, and names that are two of them."""
     known = [*fields, *coordinates.names, *parameters]
     repeated = sorted({name for name in known if known.count(name) > 1})
     if repeated:
@@ -144,5 +144,5 @@ def _check_names(function: Callable, coordinates: Coordinates, fields: Mapping, 
             raise ValueError(
                 f"argument of {getattr(function, '__name__', function)!r}: "
                 + unknown("name", name, known)
-                + f"; or declare it: parameters=({name!r},) of an FieldFunction, constants={{{name!r}: …}} of a Problem"
+                + f"; or declare it: parameters=({name!r},) of a FieldFunction, constants={{{name!r}: …}} of a Problem"
             )

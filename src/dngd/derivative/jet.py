@@ -83,25 +83,25 @@ class Jet:
 
     @staticmethod
     def unpack(packed: Array, directions: int) -> "Jet":
-        """The jet whose rows are these: the value, so many first derivatives, and the rest."""
+        """Return the jet whose rows are these: the value, so many first derivatives, and the rest."""
         count = 1 + directions
         rest = jax.lax.slice_in_dim(packed, count, len(packed)) if len(packed) > count else None
         return Jet(row(packed, 0), (Block(jax.lax.slice_in_dim(packed, 1, count)),), rest, packed)
 
     def pack(self) -> Array | None:
-        """All rows in one array; None where some stay apart."""
+        """Return all rows in one array; None where some stay apart."""
         if self.packed is not None or any(block.apart for block in self.first):
             return self.packed
         rest = [] if self.rest is None else [self.rest]
         return jnp.concatenate([self.value[None], self.stacked(), *rest])
 
     def stacked(self) -> Array:
-        """All first derivatives, `(D, …)`."""
+        """Return all first derivatives, `(D, …)`."""
         rows = [block.rows if block.stacked else block.rows[None] for block in self.first]
         return rows[0] if len(rows) == 1 else jnp.concatenate(rows)
 
     def merged(self) -> "Jet":
-        """The same jet with its first derivatives in one block."""
+        """Return the same jet with its first derivatives in one block."""
         return Jet(self.value, (Block(self.stacked()),), self.rest)
 
     def along(self, index: Index, wanted: Wanted) -> Array | None:
@@ -114,12 +114,12 @@ class Jet:
 
 
 def row(rows: Array, number: int) -> Array:
-    """One row, by a static slice (indexing would trace to a gather)."""
+    """Take one row by a static slice (indexing would trace to a gather)."""
     return jax.lax.index_in_dim(rows, number, keepdims=False)
 
 
 def aligned(jets: Sequence[Jet]) -> list[Jet]:
-    """The same jets with equal blocks, and with `rest` for all of them or for none."""
+    """Return the same jets with equal blocks, and with `rest` for all of them or for none."""
     shapes = {tuple((block.stacked, len(block.rows) if block.stacked else 1) for block in jet.first) for jet in jets}
     if len(shapes) > 1:
         jets = [jet.merged() for jet in jets]

@@ -18,7 +18,7 @@ Index = tuple[int, ...]
 
 
 def closure(indices: Iterable[Index]) -> tuple[Index, ...]:
-    """The indices and everything they are computed from, of order two and above, lowest order first.
+    """Return the indices and everything they are computed from, of order two and above, lowest order first.
 
     **Example:** `closure([(0, 0, 1)]) == ((0, 0), (0, 1), (0, 0, 1))`
     """
@@ -33,7 +33,7 @@ def closure(indices: Iterable[Index]) -> tuple[Index, ...]:
 
 @cache
 def splits(index: Index) -> tuple[tuple[int, Index, Index], ...]:
-    """Ways to deal the positions out to two factors: `(count, β, γ)`, the empty ones included.
+    """List the ways to deal the positions out to two factors: `(count, β, γ)`, the empty ones included.
 
     **Example:** `splits((0, 0)) == ((1, (), (0, 0)), (2, (0,), (0,)), (1, (0, 0), ()))`
     """
@@ -48,7 +48,7 @@ def splits(index: Index) -> tuple[tuple[int, Index, Index], ...]:
 
 @cache
 def partitions(index: Index) -> tuple[tuple[int, tuple[Index, ...]], ...]:
-    """Ways to cut the positions into blocks: `(count, blocks)`.
+    """List the ways to cut the positions into blocks: `(count, blocks)`.
 
     **Example:** `partitions((0, 0)) == ((1, ((0,), (0,))), (1, ((0, 0),)))`
     """

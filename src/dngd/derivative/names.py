@@ -10,7 +10,7 @@ RESERVED = ("d", "divergence", "gradient", "hessian", "laplacian", "value")
 
 
 def sized(names: Iterable[str] | Mapping[str, int], what: str) -> dict[str, int]:
-    """Names with sizes, from a sequence (all of size one) or a mapping; checked.
+    """Check names with sizes, given as a sequence (all of size one) or a mapping.
 
     **Example:** `sized(("t", "x"), "coordinate") == {"t": 1, "x": 1}`
     """
@@ -44,7 +44,7 @@ class Coordinates:
     def of(
         cls, names: "Coordinates | Iterable[str] | Mapping[str, int]", spatial: Iterable[str] | None = None
     ) -> "Coordinates":
-        """Coordinates by name; `spatial` are those of the Laplacian, all but `t` if not given."""
+        """Make coordinates by name; `spatial` are those of the Laplacian, all but `t` if not given."""
         if isinstance(names, Coordinates):
             return names
         axes: list[str] = []
@@ -70,7 +70,7 @@ class Coordinates:
         return declared + tuple(axis for axis in self.axes if axis not in declared)
 
     def positions(self, name: str) -> tuple[int, ...]:
-        """The axes that a name stands for."""
+        """Return the axes that a name stands for."""
         if name in self.axes:
             return (self.axes.index(name),)
         found = dict(self.groups).get(name)
@@ -79,7 +79,7 @@ class Coordinates:
         return found
 
     def axis(self, name: str) -> int:
-        """The one axis that a name stands for."""
+        """Return the one axis that a name stands for."""
         positions = self.positions(name)
         if len(positions) > 1:
             first, last = self.axes[positions[0]], self.axes[positions[-1]]
@@ -90,7 +90,7 @@ class Coordinates:
         return positions[0]
 
     def parse(self, attribute: str) -> tuple[int, ...] | None:
-        """The axes along which `u.<attribute>` differentiates; None if it is not made of coordinate names.
+        """Return the axes along which `u.<attribute>` differentiates; None if it is not made of coordinate names.
 
         **Example:** with coordinates `t, x`, `parse("xxt") == (1, 1, 0)`.
         """

@@ -1,7 +1,7 @@
 r"""Differential operators of plain functions `f: (d,) -> array`, each by one Taylor pass.
 
 All return derivatives of every output; a derivative axis, where there is one, comes last. For several
-operators of one function, `value_gradient_laplacian` or an `FieldFunction` shares the pass.
+operators of one function, `value_gradient_laplacian` or a `FieldFunction` shares the pass.
 """
 
 from collections.abc import Callable, Sequence

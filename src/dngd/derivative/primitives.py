@@ -36,7 +36,7 @@ _BODIES = TRANSPARENT | {"custom_jvp_call": "call_jaxpr"}
 
 
 def is_entrywise(equation: JaxprEqn, dependent: Sequence[int]) -> bool:
-    """Whether each entry of the output is a function of the same entry of the dependent operands.
+    """Return whether each entry of the output is a function of the same entry of the dependent operands.
 
     A `custom_jvp` around such operations counts as well; its own rule is what gets differentiated.
     """
@@ -55,7 +55,7 @@ def is_entrywise(equation: JaxprEqn, dependent: Sequence[int]) -> bool:
 
 
 def is_linear_entrywise(name: str, dependent: Sequence[int]) -> bool:
-    """Whether such an operation is affine in the dependent operands together."""
+    """Return whether such an operation is affine in the dependent operands together."""
     if name in ("mul", "div"):
         return len(dependent) == 1 and (name == "mul" or dependent[0] == 0)
     return name in _ARITHMETIC

@@ -20,13 +20,13 @@ class Requests:
     laplacian: bool
 
     def compute(self, network: Callable, point: Array, coordinates: Coordinates) -> "Computed":
-        """All of them, in one pass through the network."""
+        """Compute all of them in one pass through the network."""
         axes, wanted = self.plan(coordinates)
         seeds = [along_axes(axes, len(point), point.dtype)] if axes else []
         return Computed(coordinates, axes, wanted, taylor(network, point, seeds, wanted))
 
     def plan(self, coordinates: Coordinates) -> tuple[tuple[int, ...], Wanted]:
-        """Axes to differentiate along, those of the Laplacian first, and what is wanted along them.
+        """Choose the axes to differentiate along, those of the Laplacian first, and what is wanted along them.
 
         The Laplacian is a row of its own only where that is fewer rows than its second derivatives that
         nothing else asks for.
@@ -49,19 +49,19 @@ class Recorder:
 
     coordinates: Coordinates
     outputs: int
-    asked: set[tuple[int, ...]] = field(default_factory=set)
-    laplacians: list[bool] = field(default_factory=list)
+    asked: set[tuple[int, ...] | None] = field(default_factory=set)  # None is the Laplacian
 
     def derivative(self, axes: tuple[int, ...]) -> Array:
         self.asked.add(tuple(sorted(axes)))
         return jnp.zeros(self.outputs)
 
     def laplacian(self) -> Array:
-        self.laplacians.append(True)
+        self.asked.add(None)
         return jnp.zeros(self.outputs)
 
     def requests(self) -> Requests:
-        return Requests(tuple(sorted(self.asked, key=lambda index: (len(index), index))), bool(self.laplacians))
+        indices = sorted(self.asked - {None}, key=lambda index: (len(index), index))
+        return Requests(tuple(indices), None in self.asked)
 
 
 @dataclass(frozen=True)

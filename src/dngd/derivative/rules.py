@@ -26,7 +26,10 @@ def linear(function: Callable[..., list[Array]], jets: Sequence[Jet], wanted: Wa
     outputs = function(*values)
     # firsts[block][output]
     firsts = [
-        [blocks[0]._replace(rows=rows) for rows in _over(push, blocks[0].stacked)(*(block.rows for block in blocks))]
+        [
+            blocks[0]._replace(rows=rows)
+            for rows in (jax.vmap(push) if blocks[0].stacked else push)(*(block.rows for block in blocks))
+        ]
         for blocks in zip(*(jet.first for jet in jets), strict=True)
     ]
     rests = [None] * len(outputs) if jets[0].rest is None else jax.vmap(push)(*(jet.rest for jet in jets))
@@ -36,15 +39,11 @@ def linear(function: Callable[..., list[Array]], jets: Sequence[Jet], wanted: Wa
 
 
 def homogeneous(function: Callable[..., list[Array]], jet: Jet, wanted: Wanted) -> list[Jet]:
-    """The same for an operation that is linear in one jet: all rows at once, in one larger operation."""
+    """Do the same for an operation that is linear in one jet: all rows at once, in one larger operation."""
     packed = jet.pack()
     if packed is None:
         return linear(function, [jet], wanted)
     return [Jet.unpack(rows, wanted.directions) for rows in jax.vmap(function)(packed)]
-
-
-def _over(function: Callable, stacked: bool) -> Callable:
-    return jax.vmap(function) if stacked else function
 
 
 def bilinear(function: Callable[[Array, Array], Array], a: Jet, b: Jet, wanted: Wanted) -> Jet:

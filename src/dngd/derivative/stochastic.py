@@ -20,7 +20,7 @@ from dngd.program.lookup import unit_vectors
 
 
 def sample_indices(key: PRNGKeyArray, dimension: int, count: int) -> Int[Array, " count"]:
-    """A uniformly random set of `count` of the numbers `0 … dimension-1`, without replacement.
+    """Draw a uniformly random set of `count` of the numbers `0 … dimension-1`, without replacement.
 
     Floyd's algorithm: `count` random numbers and `count²` comparisons, whatever the dimension, so one key
     for each point under `vmap` is cheap. The set is uniform; the order of its members is not.
@@ -64,7 +64,7 @@ def stochastic_laplacian(
 def stochastic_ball_laplacian(
     function: Callable[[Array], Array], x: Float[Array, " d"], indices: Int[Array, " J"]
 ) -> Float[Array, "..."]:
-    r"""The Laplacian of `(1 − ‖x‖²) φ(x)`, a network made to vanish on the unit sphere.
+    r"""Estimate the Laplacian of `(1 − ‖x‖²) φ(x)`, a network made to vanish on the unit sphere.
 
         Δ[(1 − ‖x‖²) φ] = (1 − ‖x‖²) Δφ − 4 x·∇φ − 2 d φ
 

@@ -1,8 +1,8 @@
 """One pass through a function that carries exactly the wanted derivatives.
 
 The function is traced to a flat program and run on jets: operations that do not depend on the point run as they are,
-all others by one of the rules. Parameters may be closed over, and the pass is itself
-ordinary JAX code, so it can be jitted, mapped over points and differentiated again.
+all others by one of the rules. Parameters may be closed over, and the pass is itself ordinary JAX code, so it can be
+jitted, mapped over points and differentiated again.
 """
 
 from collections.abc import Callable, Sequence
@@ -53,7 +53,7 @@ def taylor(
 
 
 def along_axes(axes: Sequence[int], size: int, dtype: Any) -> Block:
-    """Directions along coordinates that are known when tracing.
+    """Make directions along coordinates that are known when tracing.
 
     Up to a few dozen coordinates a small product costs less than look-ups with their bookkeeping: the
     kernel of a Laplacian took 1.4 times as long with look-ups for d = 2, width 50, and the same for d = 10.

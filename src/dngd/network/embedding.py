@@ -67,7 +67,7 @@ class FourierFeatures(eqx.Module):
     **Arguments:**
 
     - `network`: takes `2 · count` entries.
-    - `dimension`, `count`: of coordinates and of frequencies.
+    - `dimension`, `count`: the number of coordinates, and of frequencies.
     - `scale`: standard deviation of the entries of `B`.
     - `key`: draws `B`, which is not trained.
 

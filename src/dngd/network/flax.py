@@ -20,7 +20,7 @@ class _Applied(eqx.Module):
 
 
 def from_flax(module: Any, dimension: int, key: PRNGKeyArray | None = None) -> Callable:
-    """A Flax module (`linen` or `nnx`) as a network that dngd can train.
+    """Turn a Flax module (`linen` or `nnx`) into a network that dngd can train.
 
     **Arguments:**
 
@@ -46,7 +46,7 @@ def from_flax(module: Any, dimension: int, key: PRNGKeyArray | None = None) -> C
 
 
 def _in_working_precision(variables: PyTree) -> PyTree:
-    """Flax makes parameters in float32, also where JAX works in float64."""
+    """Convert the parameters, which Flax makes in float32 also where JAX works in float64."""
     return jax.tree.map(
         lambda leaf: jnp.asarray(leaf, float) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf, variables
     )

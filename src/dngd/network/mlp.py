@@ -16,11 +16,12 @@ class MLP(eqx.Module):
 
     **Arguments:**
 
-    - `sizes`: of every layer, input and output included: `(2, 50, 50, 3)`.
+    - `sizes`: the width of every layer, input and output included: `(2, 50, 50, 3)`.
     - `key`: draws the weights.
     - `activation`: any function of one number, or one of a layer such as `sine_and_tanh`.
     - `scale`: multiplies the initial weights.
-    - `output_scale`: multiplies those of the last layer; for solutions far from size one, take their size.
+    - `output_scale`: multiplies the initial weights of the last layer; for solutions far from size one, take their
+      size.
     - `input_scale`: the first layer is `σ(s W_1 x + b_1)` with this `s`, and starts with weights that much smaller. The
       functions are the same, also the first one, but a step of given length moves what is linear in `x` by `s`
       times as much: for inputs whose entries are far from size one, take one over their size.
@@ -83,6 +84,6 @@ def _scaled(scale: float, x: Array) -> Array:
 
 
 def sine_and_tanh(x: Float[Array, " width"]) -> Float[Array, " width"]:
-    """An activation: the first half of a layer is a sine, which carries high frequencies, the rest `tanh`, for steep
+    """Activate the first half of a layer by a sine, which carries high frequencies, and the rest by `tanh`, for steep
     fronts."""
     return jnp.where(jnp.arange(len(x)) < len(x) // 2, jnp.sin(x), jnp.tanh(x))

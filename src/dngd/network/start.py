@@ -27,7 +27,7 @@ def axis_aligned(
     spread: float = 0.0,
     inner_scale: float = 1.0,
 ) -> MLP:
-    r"""The same network with each neuron of its first layer looking along one coordinate of a box.
+    r"""Turn each neuron of a network's first layer along one coordinate of a box.
 
     In many dimensions a dense first layer starts with functions of random directions, and has to unlearn most of them
     where the solution is made of terms in few coordinates each. No weight is tied or kept at zero: training
@@ -40,7 +40,7 @@ def axis_aligned(
     - `key`: draws the biases.
     - `coordinates`: names of all coordinates in order, or a mapping from names to sizes, as in `dngd.Box`.
     - `shared`: names of coordinates that every neuron sees, such as `("t",)`.
-    - `scale`: of the weights, where 1 is Glorot's for inputs of unit variance.
+    - `scale`: multiplies the weights; 1 is Glorot's choice for inputs of unit variance.
     - `spread`: standard deviation of the first layer's biases.
     - `inner_scale`: multiplies the weights of the second layer and divides those of the last. Where it is small, the
       layers in between start in the linear part of their activation: the network is then a sum of functions of one

@@ -21,7 +21,7 @@ NAME = "dngd_unit_vectors"
 
 
 def unit_vectors(indices: Integer[Array, "*k"] | int, size: int, dtype: Any) -> Float[Array, "*k {size}"]:
-    """Rows of the identity; zero where an index is out of range.
+    """Return rows of the identity; zero where an index is out of range.
 
     **Example:** `jax.jvp(u, (x,), (unit_vectors(3, x.size, x.dtype),))` costs no product with the first weight matrix.
     """
@@ -45,12 +45,12 @@ class LookUp:
     length: int
 
     def indices(self, read) -> Integer[Array, "*k"]:
-        """The indices; -1 for a zero vector."""
+        """Return the indices; -1 for a zero vector."""
         index = jnp.asarray(read(self.index), int)
         return jnp.where((index < 0) | (index >= self.length), -1, index)
 
     def apply(self, values: Sequence[Any], read) -> Array:
-        """The product: entries of the other operand along `summed`."""
+        """Compute the product: entries of the other operand along `summed`."""
         other, index = values[1 - self.operand], self.indices(read)
         picked = take(other, index, self.summed)
         moved = tuple(range(self.summed, self.summed + index.ndim))
@@ -60,12 +60,12 @@ class LookUp:
 
 
 def take(array: Array, index: Integer[Array, "*k"], axis: int) -> Array:
-    """Entries of `array` along `axis`; zero where the index is -1."""
+    """Take entries of `array` along `axis`; zero where the index is -1."""
     return jnp.take(array, jnp.where(index < 0, array.shape[axis], index), axis=axis, mode="fill", fill_value=0)
 
 
 def find_look_ups(program: Program) -> dict[int, LookUp]:
-    """The operations that are look-ups, by number."""
+    """Find the operations that are look-ups, by number."""
     indices: dict[int, Reference] = {}  # values that hold unit vectors along their last axis
     found = {}
     for number, operation in enumerate(program.operations):

@@ -42,7 +42,7 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """Of the primitive, or of the function that is kept whole."""
+        """The name of the primitive, or of the function that is kept whole."""
         return _call_name(self.equation) or self.equation.primitive.name
 
     @functools.cached_property
@@ -52,7 +52,7 @@ class Operation:
 
 
 def as_function(equation: JaxprEqn, home: Jaxpr) -> Callable[..., list[Any]]:
-    """An equation as a function of all its operands, bound as JAX binds it, by way of a one-equation program.
+    """Turn an equation into a function of all its operands, bound as JAX binds it, by way of a one-equation program.
 
     Each operand gets a variable of its own: in `x * x` the two factors may differ in what they carry.
     """
@@ -103,7 +103,7 @@ class Program:
 
 
 def trace(function: Callable, *arguments) -> Program:
-    """The flat program of `function` at arguments of these shapes (leaves in flattening order)."""
+    """Trace the flat program of `function` at arguments of these shapes (leaves in flattening order)."""
     return flatten(jax.make_jaxpr(function)(*arguments))
 
 
@@ -165,13 +165,13 @@ def _call_name(equation: JaxprEqn) -> str | None:
 
 
 def _open(body: ClosedJaxpr | Jaxpr) -> tuple[Jaxpr, list[Any]]:
-    """A body whose constants come first among its inputs, and those constants."""
+    """Return a body whose constants come first among its inputs, and those constants."""
     jaxpr, constants = (body.jaxpr, list(body.consts)) if isinstance(body, ClosedJaxpr) else (body, [])
     return jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars]), constants
 
 
 def _identity(equation: JaxprEqn, inputs: tuple[Reference, ...]):
-    """A key equal for equal operations; None where two must not be merged or cannot be compared."""
+    """Return a key equal for equal operations; None where two must not be merged or cannot be compared."""
     if equation.effects:
         return None
     # the bits of a literal, since -0.0 equals 0.0 and printed digits are cut

@@ -89,7 +89,7 @@ def find_uses(program: Program, leaves: Sequence[int], look_ups: Mapping[int, Lo
 def _site(
     operation: Operation, number: int, position: int, view: View, program: Program, look_up: LookUp | None
 ) -> Site | None:
-    """The site that a product makes of a view as operand `position`, or None if it is not one."""
+    """Return the site that a product makes of a view as operand `position`, or None if it is not one."""
     if operation.name != "dot_general":
         return None
     contracting, batch = operation.equation.params["dimension_numbers"]
@@ -134,7 +134,7 @@ def _site(
 
 
 def _uses(sites: list[Site], obstacle: str) -> Uses:
-    """Sites that split the leaf's axes into the same two groups, in either role."""
+    """Accept sites that split the leaf's axes into the same two groups, in either role."""
     if not obstacle and len({frozenset((site.contracted, site.free)) for site in sites}) > 1:
         obstacle = "its axes are split differently by different products"
     return Uses((), obstacle) if obstacle else Uses(tuple(sites))

@@ -55,7 +55,7 @@ class Constants:
 
 
 def follow(operation: Operation, program: Program, views: dict[int, View], constants: Constants) -> View | None:
-    """The view that an operation makes of a view, if it makes one."""
+    """Return the view that an operation makes of a view, if it makes one."""
     held = [i for i, value in enumerate(operation.inputs) if isinstance(value, int) and value in views]
     if len(held) != 1 or len(operation.outputs) != 1:
         return None
@@ -84,7 +84,7 @@ def follow(operation: Operation, program: Program, views: dict[int, View], const
 
 
 def _regroup(axes: tuple, before: tuple[int, ...], after: tuple[int, ...]) -> tuple | None:
-    """Axes of a reshaped view: unit axes come and go, neighbours may merge; None if an axis is split."""
+    """Regroup the axes of a reshaped view: unit axes come and go, neighbours may merge; None if an axis is split."""
     pending = [(size, group) for size, group in zip(before, axes, strict=True) if size != 1]
     result = []
     for size in after:

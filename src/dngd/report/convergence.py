@@ -25,7 +25,7 @@ def convergence_figure(runs: Sequence[Run], out: Path, log_time: bool = False) -
 
 
 def group_figure(groups: Sequence[Group], out: Path, log_time: bool = False) -> Path:
-    """`convergence_figure` of runs that are grouped already."""
+    """Draw runs that are grouped already."""
     problems = list(dict.fromkeys(group.problem for group in groups))
     columns = min(len(problems), 3)
     lines = -(-len(problems) // columns)
@@ -42,7 +42,7 @@ def group_figure(groups: Sequence[Group], out: Path, log_time: bool = False) -> 
 
 
 def draw_convergence(axes: Axes, groups: Sequence[Group], log_time: bool = False) -> None:
-    """All methods of one problem in one panel."""
+    """Draw all methods of one problem in one panel."""
     name = quantity([run for group in groups for run in group.runs])
     drawn = [_draw(axes, group, name, log_time) for group in groups]
     several = any(len(group.runs) > 1 for group in groups)
@@ -69,7 +69,7 @@ def draw_convergence(axes: Axes, groups: Sequence[Group], log_time: bool = False
 
 
 def _draw(axes: Axes, group: Group, name: str, log_time: bool) -> bool:
-    """One method; False if there is nothing that a logarithmic axis can show."""
+    """Draw one method; False if there is nothing that a logarithmic axis can show."""
     look = {"color": group.colour, "linestyle": group.dash, "linewidth": 1.8}
     if len(group.runs) == 1:  # as it was measured: with one run there is nothing to average
         times, values = measured(group.runs[0], name)

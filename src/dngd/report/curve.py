@@ -22,12 +22,12 @@ class Band:
 
 
 def quantity(runs: Sequence[Run]) -> str:
-    """What to plot for a set of runs of one problem: the error, or the loss if no error is known."""
+    """Choose what to plot for a set of runs of one problem: the error, or the loss if no error is known."""
     return "rel_l2" if any(measured(run, "rel_l2")[1].size for run in runs) else "loss"
 
 
 def measured(run: Run, name: str) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
-    """Seconds and values of the rows in which `name` is known; of the error also what was found when the run ended."""
+    """Return seconds and values where `name` is known, among them the error that was found when the run ended."""
     seconds, values = run.column("seconds"), run.column(name)
     known = np.isfinite(seconds) & np.isfinite(values)
     seconds, values = seconds[known], values[known]
@@ -41,14 +41,14 @@ def measured(run: Run, name: str) -> tuple[Float[np.ndarray, " k"], Float[np.nda
 def best_so_far(
     times: Float[np.ndarray, " k"], seconds: Float[np.ndarray, " j"], values: Float[np.ndarray, " j"]
 ) -> Float[np.ndarray, " k"]:
-    """The smallest value measured up to each time; infinite before the first measurement."""
+    """Find the smallest value measured up to each time; infinite before the first measurement."""
     order = np.argsort(seconds, kind="stable")
     best = np.concatenate([[np.inf], np.minimum.accumulate(values[order])])
     return best[np.searchsorted(seconds[order], times, side="right")]
 
 
 def band(runs: Sequence[Run], name: str) -> Band:
-    """Quartiles of the best value so far, at the times at which any of the runs was measured or ended.
+    """Compute quartiles of the best value so far, at the times at which any of the runs was measured or ended.
 
     A run that failed before its first measurement counts as infinite; one that is still going and has none yet does
     not count. A run that ended keeps its last value.
@@ -64,7 +64,7 @@ def band(runs: Sequence[Run], name: str) -> Band:
 
 
 def quartiles(values: Float[np.ndarray, "runs *rest"]) -> Float[np.ndarray, "3 *rest"]:
-    """Quartiles over the first axis, linear between neighbours; infinite where a neighbour is.
+    """Compute quartiles over the first axis, linear between neighbours; infinite where a neighbour is.
 
     (Left to itself, `numpy.quantile` makes NaN of two infinite neighbours.)
     """
@@ -73,7 +73,7 @@ def quartiles(values: Float[np.ndarray, "runs *rest"]) -> Float[np.ndarray, "3 *
 
 
 def thin(rows: int, keep: Sequence[int] | Int[np.ndarray, " k"] = (), most: int = 600) -> Int[np.ndarray, " j"]:
-    """At most `most` of `rows` indices: first and last, those in `keep`, the rest half evenly spaced and half
+    """Choose at most `most` of `rows` indices: first and last, those in `keep`, the rest half evenly spaced and half
     geometrically, because time may be read on a linear or on a logarithmic axis."""
     if rows <= most:
         return np.arange(rows)

@@ -17,11 +17,6 @@ _VTK_TYPES = {"float64": "Float64", "int64": "Int64", "uint8": "UInt8"}
 _VTK_LINE, _VTK_QUAD = 3, 9
 
 
-def export_fields(fields_npz_path: Path, out: Path) -> Path:
-    """Write the fields of a run (its `fields.npz`), as `write_fields` does."""
-    return write_fields(Fields.load(fields_npz_path), out, str(fields_npz_path))
-
-
 def write_fields(fields: Fields, out: Path, source: str = "the solution") -> Path:
     """Write every field as point data under its name, with `NAME_reference` and `NAME_error` (prediction minus
     reference) where there is a reference. The suffix of `out` decides the format: .npz, .vti or .vtu."""
@@ -43,7 +38,7 @@ def write_fields(fields: Fields, out: Path, source: str = "the solution") -> Pat
 
 
 def _npz_arrays(fields: Fields) -> dict[str, np.ndarray]:
-    """Axes under their own names, unless a field has the same name, and one array per field."""
+    """Put axes under their own names, unless a field has the same name, and one array per field."""
     data = _point_data(fields)
     axes = {
         name if name not in data else f"axis_{name}": axis
@@ -113,7 +108,7 @@ def _unstructured_grid(fields: Fields) -> str:
 
 
 def _cells(shape: tuple[int, ...]) -> tuple[np.ndarray, int]:
-    """Corner indices of each cell, (cells, 2) for lines and (cells, 4) anticlockwise for quadrilaterals."""
+    """Number the corners of each cell, (cells, 2) for lines and (cells, 4) anticlockwise for quadrilaterals."""
     number = np.arange(int(np.prod(shape))).reshape(shape, order="F")
     if len(shape) == 1:
         return np.stack([number[:-1], number[1:]], -1), _VTK_LINE

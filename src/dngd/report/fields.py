@@ -55,7 +55,7 @@ class Fields:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], path: str | Path) -> "Fields":
-        """Fields from the arrays that a `fields.npz` holds; `path` is what errors call them."""
+        """Make fields of the arrays that a `fields.npz` holds; `path` is what errors call them."""
         missing = [name for name in ("axis_names", "field_names", "axis_0", "prediction") if name not in arrays]
         if missing:
             raise RunError(f"{path} lacks {', '.join(missing)}; it was not written by dngd, or by another version")
@@ -93,7 +93,7 @@ class Fields:
         return bool(width > 0 and 1 / 4 <= height / width <= 4)
 
     def views(self) -> list[View]:
-        """The speed first if this is a flow, then every field. A flow's pressure is shown without its mean,
+        """Return the speed first if this is a flow, then every field. A flow's pressure is shown without its mean,
         which incompressible equations leave open."""
         views = []
         if self.is_flow:
@@ -120,7 +120,7 @@ class Fields:
         return views
 
     def resampled(self, largest: int) -> "Fields":
-        """The same on ascending uniform axes of at most `largest` points, for pictures made of equal pixels."""
+        """Interpolate to ascending uniform axes of at most `largest` points, for pictures made of equal pixels."""
         axes, prediction, reference = [], self.prediction, self.reference
         for k, axis in enumerate(self.axes):
             uniform = np.linspace(axis.min(), axis.max(), min(axis.size, largest))
@@ -141,6 +141,6 @@ def _without_mean(values: Float[np.ndarray, "*grid"]) -> Float[np.ndarray, "*gri
 
 
 def _interpolate(values: np.ndarray, old: np.ndarray, new: np.ndarray, axis: int) -> np.ndarray:
-    """Linear interpolation along one axis; exact where the grids agree."""
+    """Interpolate linearly along one axis; exact where the grids agree."""
     order = np.argsort(old)
     return np.apply_along_axis(lambda line: np.interp(new, old[order], line[order]), axis, values)

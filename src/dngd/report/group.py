@@ -34,7 +34,7 @@ class Group:
 
 
 def group_runs(runs: Sequence[Run]) -> list[Group]:
-    """Groups sorted by problem and label; a label has the same colour in every problem.
+    """Group runs, sorted by problem and label; a label has the same colour in every problem.
 
     The label is the method, followed by the settings (preset, damping, …) in which runs of the same problem and
     method differ, so that a sweep is never averaged into one number.
@@ -60,7 +60,7 @@ def _setting(key: str, value: Any) -> str:
 
 
 def _differing(runs: list[Run]) -> list[str]:
-    """Settings that do not agree among runs whose configuration could be read."""
+    """Find settings that do not agree among runs whose configuration could be read."""
     known = [run.config for run in runs if run.config]
     keys = dict.fromkeys(key for config in known for key in config if key not in _INCIDENTAL)
     return [key for key in keys if len({repr(config.get(key)) for config in known}) > 1]

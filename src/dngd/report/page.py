@@ -35,7 +35,7 @@ def write_page(paths: Sequence[Path], out: Path) -> Path:
 
 
 def render(runs: Sequence[Run]) -> str:
-    """The page as text."""
+    """Write the page as text."""
     groups = group_runs(runs)
     problems = list(dict.fromkeys(group.problem for group in groups))
     fields, troubles = zip(*map(_fields, runs), strict=True)
@@ -73,7 +73,7 @@ def render(runs: Sequence[Run]) -> str:
 
 
 def embed(data: Any) -> str:
-    """JSON that may stand inside a script element: no `<` can end the element or open a comment."""
+    """Write JSON that may stand inside a script element: no `<` can end the element or open a comment."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
@@ -83,7 +83,7 @@ def _resource(name: str) -> str:
 
 
 def _fields(run: Run) -> tuple[Fields | None, str]:
-    """The fields of a run, or why they cannot be shown."""
+    """Return the fields of a run, or why they cannot be shown."""
     try:
         return run.load_fields(), ""
     except RunError as error:
@@ -91,7 +91,7 @@ def _fields(run: Run) -> tuple[Fields | None, str]:
 
 
 def _best(runs: Sequence[Run]) -> Run | None:
-    """The run with the smallest known error."""
+    """Return the run with the smallest known error."""
     return min((run for run in runs if not math.isnan(run.rel_l2)), key=lambda run: run.rel_l2, default=None)
 
 
@@ -110,7 +110,7 @@ def _one_line(runs: Sequence[Run]) -> str:
 
 
 def _results(groups: Sequence[Group], problem: str, captioned: bool) -> str:
-    """The results of one problem as a real table; without quartiles if every method ran once."""
+    """Write the results of one problem as a table, without quartiles if every method ran once."""
     rows = make_rows([run for group in groups if group.problem == problem for run in group.runs])
     colours = {group.label: group.index for group in groups}
     titles, body, best = header(rows), [cells(row) for row in rows], best_rows(rows)
@@ -134,7 +134,7 @@ def _results(groups: Sequence[Group], problem: str, captioned: bool) -> str:
 
 
 def _run(run: Run, number: int, opened: bool, trouble: str) -> str:
-    """Everything about one run, folded."""
+    """Write everything about one run, folded."""
     summary = run.summary
     status = run.status if run.status in _STATUSES else "unknown"
     notes = [*run.notes, *([trouble] if trouble else [])]
@@ -165,7 +165,7 @@ def _run(run: Run, number: int, opened: bool, trouble: str) -> str:
 
 
 def _facts(run: Run) -> str:
-    """The numbers one asks for first."""
+    """Write the numbers that one asks for first."""
     summary = run.summary
     facts = [
         ("relative L² error", scientific(run.rel_l2)),

@@ -36,7 +36,7 @@ _JUMPING = {title for title, columns, *_ in _DIAGNOSTICS if columns[0] in ("step
 
 
 def convergence_data(groups: Sequence[Group]) -> dict[str, Any]:
-    """All methods of one problem: the band over seeds, and every run."""
+    """Collect all methods of one problem: the band over seeds, and every run."""
     name = quantity([run for group in groups for run in group.runs])
     several = any(len(group.runs) > 1 for group in groups)
     series = []
@@ -57,7 +57,7 @@ def convergence_data(groups: Sequence[Group]) -> dict[str, Any]:
 
 
 def run_data(run: Run) -> dict[str, Any]:
-    """Diagnostics of one run, on rows chosen once for all charts."""
+    """Collect the diagnostics of one run, on rows chosen once for all charts."""
     evaluated = np.flatnonzero(np.isfinite(run.column("rel_l2")))
     rows = thin(len(run.history), evaluated)
     charts = []
@@ -80,13 +80,13 @@ def run_data(run: Run) -> dict[str, Any]:
 def _curves(run: Run, columns: tuple[str, ...]) -> Iterable[tuple[str, np.ndarray]]:
     for column in columns:
         if column in ("terms", "errors"):
-            yield from ((key, run.entry(column, key)) for key in run.entries(column))
+            yield from ((key, run.column(column, key)) for key in run.entries(column))
         else:
             yield ("all" if column == "rel_l2" else column.replace("_", " ")), run.column(column)
 
 
 def outcomes(run: Run) -> list[tuple[str, int]]:
-    """How the steps ended, most frequent first."""
+    """Count how the steps ended, most frequent first."""
     names = (str(row.get("outcome", "unknown")).replace("_", " ").lower() for row in run.history)
     return Counter(names).most_common()
 
@@ -99,7 +99,7 @@ class Pictures:
         self.largest = next((size for size in SIZES if _bytes(fields, size) <= FIELD_BYTES), SIZES[-1])
 
     def add(self, fields: Fields) -> dict[str, Any]:
-        """The views of one run, as references to arrays."""
+        """Add the views of one run; returns them as references to arrays."""
         if len(fields.axes) == 1:
             return {"kind": "line", "note": fields.note} | _line_views(fields)
         fields = fields.resampled(self.largest)
@@ -164,13 +164,13 @@ def _line_views(fields: Fields) -> dict[str, Any]:
 
 
 def colour_maps() -> dict[str, str]:
-    """256 colours of each map as bytes r, g, b."""
+    """Sample 256 colours of each map as bytes r, g, b."""
     colours = {name: matplotlib.colormaps[name](np.arange(256), bytes=True)[:, :3] for name in ("viridis", "magma")}
     return {name: base64.b64encode(rgb.tobytes()).decode() for name, rgb in colours.items()}
 
 
 def numbers(values: Iterable[float]) -> list[float | None]:
-    """Five digits, more than a chart can show; null for what is not finite."""
+    """Round to five digits, more than a chart can show; null for what is not finite."""
     return [significant(value) if math.isfinite(value) else None for value in map(float, values)]
 
 

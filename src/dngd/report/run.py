@@ -7,7 +7,7 @@ completeness: whatever is missing or damaged becomes a note that the reader of a
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ class Run:
     config: Mapping[str, Any]
     history: tuple[Mapping[str, Any], ...]
     notes: tuple[str, ...]
-    _columns: dict[tuple[str, ...], np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+    _columns: dict[tuple[str, str | None], np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def load(cls, directory: Path) -> "Run":
@@ -53,7 +53,7 @@ class Run:
 
     @classmethod
     def of(cls, summary: Mapping[str, Any], history: Iterable[Mapping[str, Any]]) -> "Run":
-        """A run that is in memory."""
+        """Make a run of what is in memory."""
         rows = tuple(history)
         return cls(Path(), _complete(summary, {}, rows), {}, rows, ())
 
@@ -86,36 +86,33 @@ class Run:
         """The error at the end (so far), NaN if it is not known."""
         return as_number(self.summary.get("rel_l2"))
 
-    def column(self, name: str) -> Float[np.ndarray, " rows"]:
-        """One quantity over all rows of the history; NaN where it is absent or null."""
-        return self._remember((name,), lambda row: row.get(name))
+    def column(self, name: str, key: str | None = None) -> Float[np.ndarray, " rows"]:
+        """Read one quantity, or one key of a mapping such as `terms`, over all rows; NaN where it is absent or null.
 
-    def entries(self, name: str) -> list[str]:
-        """The keys of a mapping column (`terms`, `errors`), in order of appearance."""
-        return list(dict.fromkeys(key for row in self.history if isinstance(row.get(name), dict) for key in row[name]))
-
-    def entry(self, name: str, key: str) -> Float[np.ndarray, " rows"]:
-        """One key of a mapping column over all rows; NaN where it is absent."""
-        return self._remember((name, key), lambda row: row[name].get(key) if isinstance(row.get(name), dict) else None)
-
-    def _remember(self, key: tuple[str, ...], read: Callable[[Mapping[str, Any]], Any]) -> Float[np.ndarray, " rows"]:
-        """A history may have 10⁵ rows, and tables and figures ask for the same columns again and again."""
-        if key not in self._columns:
-            found = (read(row) for row in self.history)
+        It is read once: a history may have 10⁵ rows, and tables and figures ask for the same columns often.
+        """
+        if (name, key) not in self._columns:
+            found = (row.get(name) for row in self.history)
+            if key is not None:
+                found = (value.get(key) if isinstance(value, dict) else None for value in found)
             values = np.array([value if type(value) is float else as_number(value) for value in found], float)
             values[np.isinf(values)] = np.nan
             values.setflags(write=False)
-            self._columns[key] = values
-        return self._columns[key]
+            self._columns[name, key] = values
+        return self._columns[name, key]
+
+    def entries(self, name: str) -> list[str]:
+        """List the keys of a mapping column (`terms`, `errors`), in order of appearance."""
+        return list(dict.fromkeys(key for row in self.history if isinstance(row.get(name), dict) for key in row[name]))
 
     def load_fields(self) -> Fields | None:
-        """The solution on a grid, None if the run wrote none; RunError if it is damaged."""
+        """Load the solution on a grid, None if the run wrote none; RunError if it is damaged."""
         path = self.directory / "fields.npz"
         return Fields.load(path) if path.exists() else None
 
 
 def is_run(directory: Path) -> bool:
-    """Whether any of a run's files is there."""
+    """Return whether any of a run's files is there."""
     return any((directory / name).is_file() for name in _FILES)
 
 
@@ -136,12 +133,12 @@ def find_runs(paths: Sequence[Path]) -> list[Run]:
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:
-    """Sort key under which digits compare as numbers."""
+    """Make a sort key under which digits compare as numbers."""
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"([0-9]+)", text) if part]
 
 
 def as_number(value: Any) -> float:
-    """A finite float, or NaN for everything else that a damaged or foreign file may hold."""
+    """Read a finite float, or NaN for everything else that a damaged or foreign file may hold."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return math.nan
     return float(value)
@@ -174,13 +171,13 @@ def _read_mapping(path: Path, parse: Any, notes: list[str]) -> dict[str, Any]:
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:
-    """Settings of the optimizer beside the others, under names such as `optimizer.rank`."""
+    """Put settings of the optimizer beside the others, under names such as `optimizer.rank`."""
     inner = config.pop("optimizer", None)
     return config | {f"optimizer.{name}": value for name, value in (inner if isinstance(inner, dict) else {}).items()}
 
 
 def _read_history(path: Path, notes: list[str]) -> tuple[dict[str, Any], ...]:
-    """The rows that can be read. The last line may be torn, that is normal; others are counted in a note."""
+    """Read the rows that can be read. A torn last line is normal; other damaged lines are counted in a note."""
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @cache
 def validator(name: str) -> "jsonschema.Draft202012Validator":
-    """The validator of `summary` or of one row of `history`; needs the package jsonschema."""
+    """Load the validator of `summary` or of one row of `history`; needs the package jsonschema."""
     import jsonschema
 
     schema = json.loads((files("dngd.report") / "schema" / f"{name}.json").read_text(encoding="utf-8"))
@@ -22,7 +22,7 @@ def validator(name: str) -> "jsonschema.Draft202012Validator":
 
 
 def validate_run(directory: Path, most: int = 20) -> list[str]:
-    """Every violation as "file:line: where: what", at most `most` of them; an empty list means valid.
+    """List every violation as "file:line: where: what", at most `most` of them; an empty list means valid.
 
     A torn last line of the history is allowed, as is a history that does not exist yet.
     """

@@ -26,8 +26,8 @@ def solution_figure(run_directory: Path) -> Path:
 
 
 def draw_solution(run: Run, fields: Fields, out: str | Path | None = None) -> Figure:
-    """One row per quantity (for a flow the speed, then what is not velocity), and on the right the error against time;
-    saved if `out` is given."""
+    """Draw one row per quantity (for a flow the speed, then what is not velocity), and on the right the error against
+    time; saved if `out` is given."""
     views = fields.views()
     if fields.is_flow:
         views = [view for view in views if view.title not in ("u", "v")]
@@ -93,7 +93,7 @@ def _can_flow(vector: Float[np.ndarray, "n0 n1 2"]) -> bool:
 def _draw_streamlines(
     axes: Axes, fields: Fields, vector: Float[np.ndarray, "n0 n1 2"], seeds: Float[np.ndarray, "k 2"] | None = None
 ) -> Float[np.ndarray, "k 2"]:
-    """Streamlines through `seeds`, or evenly spaced; returns one point of each.
+    """Draw streamlines through `seeds`, or evenly spaced ones; returns one point of each.
 
     Network and reference are drawn through the same points: left to itself, matplotlib may choose different lines
     for flows that differ in the sixth digit, and the eye would see a difference that is not there.
@@ -164,7 +164,7 @@ def _draw_last_column(figure: Figure, cell: SubplotSpec, run: Run, fields: Field
 
 
 def _draw_curve(axes: Axes, run: Run, fields: Fields) -> None:
-    """How the error (without reference: the loss) fell."""
+    """Draw how the error fell (without reference: the loss)."""
     name = quantity([run])
     times, values = measured(run, name)
     shown = values > 0
@@ -180,8 +180,8 @@ def _draw_curve(axes: Axes, run: Run, fields: Fields) -> None:
 
 
 def value_range(values: Float[np.ndarray, "..."]) -> tuple[float, float]:
-    """What the colours show: all values, or all but one in a hundred where these are beyond the others by far, as
-    pressure is at a corner where it is infinite."""
+    """Choose what the colours show: all values, or all but one in a hundred where these are beyond the others by far,
+    as pressure is at a corner where it is infinite."""
     finite = values[np.isfinite(values)]
     if not finite.size:
         return 0.0, 1.0
@@ -192,8 +192,8 @@ def value_range(values: Float[np.ndarray, "..."]) -> tuple[float, float]:
 
 
 def log_error(error: Float[np.ndarray, "..."]) -> tuple[Float[np.ndarray, "..."], tuple[float, float]]:
-    """log₁₀ of an error, and the range to show: at most six decades, so that the few points where the error happens
-    to vanish (or is zero by construction) do not use up the colours."""
+    """Compute log₁₀ of an error, and the range to show: at most six decades, so that the few points where the error
+    happens to vanish (or is zero by construction) do not use up the colours."""
     positive = error[np.isfinite(error) & (error > 0)]
     if not positive.size:
         return np.full(error.shape, -16.0), (-16.0, -15.0)

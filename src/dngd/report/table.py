@@ -47,18 +47,18 @@ class Row:
 
 
 def make_rows(runs: Sequence[Run], thresholds: Sequence[float] | None = None) -> list[Row]:
-    """One row per problem and method, best median first within a problem."""
+    """Make one row per problem and method, best median first within a problem."""
     return group_rows(group_runs(runs), tuple(default_thresholds(runs) if thresholds is None else thresholds))
 
 
 def group_rows(groups: Sequence[Group], thresholds: tuple[float, ...]) -> list[Row]:
-    """`make_rows` of runs that are grouped already."""
+    """Make rows of runs that are grouped already."""
     rows = [_row(group, thresholds) for group in groups]
     return sorted(rows, key=lambda row: (row.group.problem, math.inf if math.isnan(row.median) else row.median))
 
 
 def default_thresholds(runs: Sequence[Run], most: int = 3) -> list[float]:
-    """The smallest powers of ten that at least one run went below."""
+    """Find the smallest powers of ten that at least one run went below."""
     best = min((values.min() for run in runs if (values := measured(run, "rel_l2")[1]).size), default=math.inf)
     return [decade for k in range(-14, 0) if best <= (decade := float(f"1e{k}"))][:most][::-1]
 
@@ -103,19 +103,19 @@ def _median(values: list[float]) -> float:
 
 
 def scientific(value: float) -> str:
-    """Three digits: 1.23e-04, ∞ for infinite, a dash for unknown."""
+    """Write three digits: 1.23e-04, ∞ for infinite, a dash for unknown."""
     return "–" if math.isnan(value) else "∞" if math.isinf(value) else f"{value:.2e}"
 
 
 def plain(value: float) -> str:
-    """Three digits without exponent for times, whole numbers for counts."""
+    """Write three digits without exponent for times, whole numbers for counts."""
     if not math.isfinite(value):
         return "–"
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
 def cells(row: Row) -> list[str]:
-    """What one row shows, in the order of `header`."""
+    """Write what one row shows, in the order of `header`."""
     counts = [f"{count} {word}" for count, word in ((row.failed, "failed"), (row.running, "running")) if count]
     quartile = "–" if math.isnan(row.median) else f"[{scientific(row.lower)}, {scientific(row.upper)}]"
     times = [
@@ -127,13 +127,13 @@ def cells(row: Row) -> list[str]:
 
 
 def header(rows: Sequence[Row]) -> list[str]:
-    """Titles of the columns."""
+    """Return the titles of the columns."""
     thresholds = [f"s to {threshold:.0e}" for threshold in (rows[0].thresholds if rows else ())]
     return ["method", "median error", "quartiles", *thresholds, "steps", "seconds", "runs"]
 
 
 def best_rows(rows: Sequence[Row]) -> set[int]:
-    """Positions of the smallest median of each problem, for emphasis, where there is something to compare."""
+    """Find the smallest median of each problem, for emphasis, where there is something to compare."""
     best = set()
     for problem in {row.group.problem for row in rows}:
         mine = [k for k, row in enumerate(rows) if row.group.problem == problem and math.isfinite(row.median)]
@@ -143,7 +143,7 @@ def best_rows(rows: Sequence[Row]) -> set[int]:
 
 
 def markdown_table(titles: Sequence[str], lines: Sequence[Sequence[str]], left: int = 1) -> str:
-    """A table for GitHub and most other readers of Markdown; the first `left` columns are aligned to the left."""
+    """Write a table for GitHub and most other readers of Markdown; the first `left` columns are aligned to the left."""
     rule = "|" + "---|" * left + "---:|" * (len(titles) - left)
     shown = [[text.replace("|", "\\|").replace("\n", " ") for text in line] for line in lines]
     rows = ["| " + " | ".join(line) + " |" for line in (titles, *shown)]
@@ -151,7 +151,7 @@ def markdown_table(titles: Sequence[str], lines: Sequence[Sequence[str]], left: 
 
 
 def to_markdown(rows: Sequence[Row], beside: Mapping[str, Sequence[float]] = {}) -> str:
-    """A GitHub table, with the problem as its first column, the best median of each problem in bold.
+    """Write a GitHub table, with the problem as its first column, the best median of each problem in bold.
 
     `beside` holds further columns by title: numbers known from elsewhere, one for each row, NaN where there is none.
     """
@@ -168,7 +168,7 @@ def to_markdown(rows: Sequence[Row], beside: Mapping[str, Sequence[float]] = {})
 
 
 def to_csv(rows: Sequence[Row], beside: Mapping[str, Sequence[float]] = {}) -> str:
-    """Full precision, one column per number; unknown is empty, infinite is `inf`."""
+    """Write full precision, one column per number; unknown is empty, infinite is `inf`."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     thresholds = rows[0].thresholds if rows else ()
@@ -184,7 +184,7 @@ def to_csv(rows: Sequence[Row], beside: Mapping[str, Sequence[float]] = {}) -> s
 
 
 def to_latex(rows: Sequence[Row], beside: Mapping[str, Sequence[float]] = {}) -> str:
-    """A `tabular` for the booktabs package."""
+    """Write a `tabular` for the booktabs package."""
     best = best_rows(rows)
     titles = ["problem", *header(rows), *beside]
     lines = ["% needs \\usepackage{booktabs}", "\\begin{tabular}{ll" + "r" * (len(titles) - 2) + "}", "\\toprule"]

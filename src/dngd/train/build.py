@@ -25,7 +25,7 @@ class Optimizer(Protocol):
 
 
 def make_optimizer(method: str, config: Config, expected_steps: int) -> Optimizer:
-    """The optimizer of one phase; `expected_steps` shapes schedules that need an end."""
+    """Make the optimizer of one phase; `expected_steps` shapes schedules that need an end."""
     settings = config.optimizer
     name, _, geodesic = method.partition("+")
     if name in ("adam", "sgd", "soap", "lbfgs"):
@@ -78,6 +78,6 @@ def _line_search(settings: OptimizerSettings) -> LineSearch:
 
 
 def _given(settings: OptimizerSettings, *names: str) -> dict[str, Any]:
-    """Those of the settings that are not left to the method."""
+    """Return those of the settings that are not left to the method."""
     values = {name: getattr(settings, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}

@@ -67,7 +67,7 @@ def save(directory: str | os.PathLike, tree: PyTree, metadata: Mapping[str, Any]
 
 
 def exists(directory: str | os.PathLike) -> bool:
-    """Whether there is any checkpoint, good or not."""
+    """Return whether there is any checkpoint, good or not."""
     return bool(_files(Path(directory)))
 
 
@@ -95,7 +95,7 @@ def load(directory: str | os.PathLike, like: PyTree, part: str = "") -> tuple[Py
 
 
 def serialize(tree: PyTree, metadata: Mapping[str, Any]) -> bytes:
-    """The bytes of a checkpoint file. An array that stands at several places of the pytree is stored once."""
+    """Write the bytes of a checkpoint file. An array that stands at several places of the pytree is stored once."""
     leaves: dict[str, list[Any]] = {}  # by path: the kind, and the number itself or the member that holds the array
     arrays: dict[str, np.ndarray] = {}
     first: dict[int, str] = {}
@@ -124,7 +124,7 @@ def serialize(tree: PyTree, metadata: Mapping[str, Any]) -> bytes:
 
 
 def deserialize(data: bytes, like: PyTree, root: str = "tree") -> tuple[PyTree, dict[str, Any], dict[str, str]]:
-    """The pytree, the metadata and the versions in the bytes of a checkpoint file; checks all of them.
+    """Read the pytree, the metadata and the versions in the bytes of a checkpoint file; checks all of them.
 
     `root` is the path of `like` in the pytree that was saved.
     """
@@ -143,13 +143,13 @@ def deserialize(data: bytes, like: PyTree, root: str = "tree") -> tuple[PyTree, 
 
 
 def versions() -> dict[str, str]:
-    """What the last bits of a computation depend on."""
+    """Return what the last bits of a computation depend on."""
     python = ".".join(str(part) for part in sys.version_info[:3])
     return {"dngd": __version__, "jax": jax.__version__, "python": python, "processor": processor()}
 
 
 def _open(data: bytes) -> zipfile.ZipFile:
-    """The archive, once all its bytes are known to be those that were written."""
+    """Open the archive, once all its bytes are known to be those that were written."""
     if len(data) <= DIGEST:
         raise _RefusedError("it is empty or cut off" if not data else f"it is cut off: only {len(data)} bytes")
     if not re.fullmatch(rb"[0-9a-f]{64}", data[-DIGEST:]):
@@ -168,7 +168,7 @@ def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
 
 
 def _numbered(directory: Path) -> list[tuple[int, Path]]:
-    """Checkpoints with their steps, newest first."""
+    """List checkpoints with their steps, newest first."""
     found = ((PATTERN.fullmatch(file.name), file) for file in directory.iterdir())
     return sorted(((int(match.group(1)), file) for match, file in found if match), reverse=True)
 
@@ -200,7 +200,7 @@ def _is_array(leaf: Any) -> bool:
 
 
 def _kind(leaf: Any) -> str:
-    """Type and shape of an array, type of a number; empty for a leaf that is not stored."""
+    """Describe type and shape of an array, type of a number; empty for a leaf that is not stored."""
     if _is_array(leaf):
         return f"{leaf.dtype}{list(leaf.shape)}"
     return type(leaf).__name__ if isinstance(leaf, (bool, int, float)) else ""

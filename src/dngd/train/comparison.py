@@ -42,14 +42,14 @@ class Comparison:
         self.settings.resolved(find_problem(self.problem))
 
     def runs(self) -> Iterator[tuple[str, Config]]:
-        """The name and the settings of every run."""
+        """Yield the name and the settings of every run."""
         for method in self.methods:
             for seed in self.seeds:
                 name = f"{method.replace('>', '-').replace(':', '')}-seed{seed}"
                 yield name, replace(self.settings, method=method, seed=seed)
 
     def run(self, jobs: int = 1) -> dict[str, int]:
-        """Run what is not finished, so many at once; exit codes by name."""
+        """Run what is not finished, `jobs` at once; returns exit codes by name."""
         count("jobs", jobs)
         self._describe()
         with ThreadPoolExecutor(jobs) as pool:
@@ -103,7 +103,7 @@ class Comparison:
     def _record_death(
         self, directory: Path, config: Config, summary: dict[str, Any] | None, ended: subprocess.CompletedProcess
     ) -> dict[str, Any]:
-        """Write for a run that could not say itself that it was killed, so that it has its row; it can be resumed."""
+        """Write the summary of a run that was killed before it could, so that it has its row; it can be resumed."""
         message = f"the process ended with {ended.returncode}"
         problem = find_problem(self.problem)
         config = config.resolved(problem)
@@ -118,7 +118,7 @@ class Comparison:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of a run: it shares our cache of compiled programs, so that other seeds need not compile."""
+    """Return the environment of a run: it shares our cache of compiled programs, so other seeds need not compile."""
     directory = jax.config.jax_compilation_cache_dir
     if not directory:
         return dict(os.environ)

@@ -25,11 +25,10 @@ class RunDirectory:
     """A run directory, locked for this process until `close()` or the end of the process.
 
     Use `RunDirectory.create` for a new run and `RunDirectory.open` to go on with one, best in a `with` statement.
-    `existed` tells whether an unfinished run with the same configuration was found.
     """
 
-    def __init__(self, path: Path, config: dict[str, Any], held: int, existed: bool):
-        self.path, self.config, self.existed, self._lock = path, config, existed, held
+    def __init__(self, path: Path, config: dict[str, Any], held: int):
+        self.path, self.config, self._lock = path, config, held
         self.checkpoints, self.history = path / CHECKPOINT, path / HISTORY
 
     @classmethod
@@ -42,14 +41,14 @@ class RunDirectory:
             path.mkdir(parents=True, exist_ok=True)
         held = _acquire(path)
         try:
-            config, existed = yaml.safe_load(text), (path / CONFIG).exists()
-            if existed:
+            config = yaml.safe_load(text)
+            if (path / CONFIG).exists():
                 _check_same(path, read_config(path), config)
             else:
                 _check_empty(path)
                 with writing(path / CONFIG, RunDirectoryError):
                     atomic_write(path / CONFIG, text.encode())
-            return cls(path, config, held, existed)
+            return cls(path, config, held)
         except BaseException:
             os.close(held)
             raise
@@ -59,7 +58,7 @@ class RunDirectory:
         """Take up the run in this directory, finished or not."""
         path = Path(path)
         config = read_config(path)
-        return cls(path, config, _acquire(path), True)
+        return cls(path, config, _acquire(path))
 
     def change(self, config: Mapping[str, Any]) -> None:
         """Replace the configuration of a run that gets another budget."""
@@ -107,7 +106,7 @@ def read_summary(path: str | os.PathLike) -> dict[str, Any] | None:
 def _read(
     file: Path, parse: Callable[[str], Any], form: str, trouble: type[Exception], remedy: str
 ) -> dict[str, Any] | None:
-    """The mapping that a file holds; None if there is no such file."""
+    """Read the mapping that a file holds; None if there is no such file."""
     try:
         found = parse(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -136,7 +135,7 @@ def _dump(config: Mapping[str, Any]) -> str:
 
 
 def _acquire(path: Path) -> int:
-    """The descriptor that holds the lock."""
+    """Lock the directory; returns the descriptor that holds the lock."""
     with writing(path / LOCK, RunDirectoryError):
         try:
             return lock.acquire(path / LOCK)
@@ -168,7 +167,7 @@ def _check_same(path: Path, theirs: dict[str, Any], ours: dict[str, Any]) -> Non
 
 
 def _flat(settings: Mapping[str, Any], root: str = "") -> dict[str, str]:
-    """Settings, and settings of settings, by their full names, as Python writes the values."""
+    """Flatten settings of settings to full names, with values as Python writes them."""
     flat: dict[str, str] = {}
     for name, value in settings.items():
         flat |= _flat(value, f"{root}{name}.") if isinstance(value, Mapping) else {f"{root}{name}": repr(value)}

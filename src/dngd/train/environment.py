@@ -30,7 +30,7 @@ def environment() -> dict[str, str | int | float]:
 
 @functools.cache
 def processor() -> str:
-    """The processor's name, as far as the system tells."""
+    """Name the processor, as far as the system tells."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

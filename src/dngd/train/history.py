@@ -90,7 +90,7 @@ class History:
         self.close()
 
     def _last_row_end(self, position: int) -> int:
-        """Where the last whole row before `position` ends."""
+        """Find where the last whole row before `position` ends."""
         block = 1 << 16
         while position > 0:
             start = max(0, position - block)
@@ -103,7 +103,7 @@ class History:
 
 
 def read(path: str | os.PathLike) -> list[dict[str, Any]]:
-    """All rows of a history, without a torn last line."""
+    """Read all rows of a history, without a torn last line."""
     path = Path(path)
     try:
         lines = path.read_bytes().split(b"\n")

@@ -32,7 +32,7 @@ class Kept(Observer):
         self._saved_at = 0.0
 
     def load(self, run: Run) -> tuple[RunState, list[str]] | None:
-        """The state of the last good checkpoint, with the history cut back to it, and notes; None without any."""
+        """Load the state of the last good checkpoint, cut the history back to it; returns None without any."""
         if self._directory is None or not checkpoint.exists(self._directory.checkpoints):
             return None
         state, metadata, notes = load_state(self._directory.checkpoints, run)
@@ -88,6 +88,6 @@ class Kept(Observer):
 
 
 def load_state(checkpoints: Path, run: Run) -> tuple[RunState, dict[str, Any], list[str]]:
-    """The state of the last good checkpoint, what was noted with it, and what a person should know."""
+    """Load the state of the last good checkpoint, what was noted with it, and what a person should know."""
     position, _, _ = checkpoint.load(checkpoints, Position(), ".position")  # tells the shapes of the rest
     return checkpoint.load(checkpoints, run.start(position))

@@ -37,7 +37,7 @@ def acquire(path: Path) -> int:
 
 
 def _locked(descriptor: int) -> bool:
-    """Whether the lock could be had. Errors other than that someone has it are raised."""
+    """Try to lock; False if someone else holds the lock. Other errors are raised."""
     if fcntl is not None:
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -7,7 +7,7 @@ TRIM_THRESHOLD, MMAP_MAX, ARENA_MAX = -1, -4, -8
 
 
 def keep_freed_memory() -> bool:
-    """Let the allocator keep freed arrays for the next ones; returns whether it could be told so.
+    """Let the allocator keep freed arrays for the next ones; returns whether this allocator can be told so.
 
     By default glibc hands arrays of more than a few megabytes back to the system when they are freed, and gets them
     anew, page by page and zeroed, a step later. The price is that the process holds on to the most it ever needed.

@@ -45,7 +45,7 @@ class FunctionObserver(Observer):
 
 
 def as_observers(given: Iterable[Any]) -> list[Any]:
-    """Observers as they are, functions as observers; anything else is refused."""
+    """Take observers as they are and functions as observers; refuse anything else."""
     if callable(given) or not isinstance(given, Iterable):
         raise TypeError(f"observers={given!r} must be a list, such as observers=[{given!r}]")
     found = []
@@ -63,7 +63,7 @@ def as_observers(given: Iterable[Any]) -> list[Any]:
 
 
 def tell(observers: Sequence[Any], hook: str, *arguments: Any) -> list[Any]:
-    """Call a hook of every observer that has it; their answers."""
+    """Call a hook of every observer that has it; returns their answers."""
     hooks = [getattr(observer, hook, None) for observer in observers]
     return [call(*arguments) for call in hooks if call is not None]
 

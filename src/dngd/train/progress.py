@@ -57,7 +57,7 @@ class Plain(Progress):
         self.note(ending(summary))
 
     def _line(self, row: Mapping[str, Any]) -> str:
-        """A step in a line, as in `COLUMNS`."""
+        """Write a step in a line, as in `COLUMNS`."""
         self._error = row.get("rel_l2") or self._error
         seconds, step = self._first = self._first or (row["seconds"], row["step"])
         passed = row["seconds"] - seconds
@@ -97,7 +97,7 @@ class Terminal(Plain):
 
 
 def default_progress(quiet: bool = False) -> Progress:
-    """A live display on a terminal, plain lines elsewhere."""
+    """Choose a live display on a terminal, plain lines elsewhere."""
     check.boolean("quiet", quiet)
     if quiet or sys.stdout is None or sys.stdout.closed:
         return Quiet()
@@ -105,7 +105,7 @@ def default_progress(quiet: bool = False) -> Progress:
 
 
 def ending(summary: Mapping[str, Any]) -> str:
-    """The last lines of a run: why it ended, and how well."""
+    """Write the last lines of a run: why it ended, and how well."""
     first = f"ended by {summary['outcome']}: {summary['steps']} steps in {summary['seconds']:.1f} s"
     parts = [first + (f" ({summary['message']})" if summary["message"] else "")]
     if summary["rel_l2"] is not None:

@@ -17,7 +17,7 @@ from dngd.train.state import RunState
 
 
 def history_row(position: Position, info: Info, stage: str, method: str) -> dict[str, Any]:
-    """One step, as `report/schema/history.json` has it: every number that the optimizer gives, and where it stands."""
+    """Describe one step as `report/schema/history.json` has it: every number of the optimizer's, and its place."""
     row = {"step": position.step, "seconds": position.seconds, "stage": stage, "method": method}
     row |= {name: value.item() for name, value in vars(info).items() if hasattr(value, "item")}
     predicted = row["predicted_reduction"]
@@ -39,7 +39,7 @@ def run_summary(
     estimate: Estimate | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The run so far, as `report/schema/summary.json` has it.
+    """Summarize the run so far, as `report/schema/summary.json` has it.
 
     `state` is None for a run that failed before it had one; `size` has parameters, residuals and solver; `after` what
     was found when it had ended.

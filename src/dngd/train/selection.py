@@ -38,6 +38,6 @@ class Selection(Observer):
 
 
 def score(term_losses: Mapping[str, Float[Array, ""]]) -> float:
-    """The lower the better; infinite where a loss is not a number."""
+    """Score losses, the lower the better; infinite where a loss is not a number."""
     losses = [float(loss) for loss in term_losses.values()]
     return sum(math.log(max(loss, SMALLEST)) for loss in losses) if all(map(math.isfinite, losses)) else math.inf

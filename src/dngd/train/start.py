@@ -13,7 +13,7 @@ NETWORK, POINTS, CHOICE = range(3)
 
 
 def key_for(purpose: int, seed: int) -> PRNGKeyArray:
-    """The key of a run with this seed, for one purpose."""
+    """Derive the key of a run with this seed for one purpose."""
     return jax.random.fold_in(jax.random.key(seed), purpose)
 
 

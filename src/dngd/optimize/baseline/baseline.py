@@ -1,4 +1,4 @@
-r"""What methods that know the loss and its gradient only have in common; used like `DualNaturalGradient`.
+r"""What the methods share that use only the loss and its gradient. They are used like `DualNaturalGradient`.
 
 They minimise the same `½‖r‖²`, take the same terms and batch, pass the same checks and return the same `Info`
 (NaN where a quantity has no meaning for them). A loss or gradient that is not finite never touches the
@@ -59,7 +59,7 @@ class Move(NamedTuple):
 
 
 class Baseline(eqx.Module):
-    """A method that knows the loss and its gradient only."""
+    """A method that uses only the loss and its gradient."""
 
     devices: eqx.AbstractVar[Mesh | None]  # over which the points are shared out; None for one device
 
@@ -75,14 +75,14 @@ class Baseline(eqx.Module):
 
     @abc.abstractmethod
     def start(self, parameters: PyTree) -> PyTree:
-        """The memory before the first step."""
+        """Return the memory before the first step."""
 
     @abc.abstractmethod
     def move(self, memory: PyTree, here: Here) -> Move:
         """Propose an update."""
 
     def init(self, params: PyTree) -> BaselineState:
-        """The state before the first step."""
+        """Return the state before the first step."""
         memory = as_arrays(self.start(eqx.filter(as_arrays(params), eqx.is_inexact_array)))
         return BaselineState(jnp.zeros((), jnp.int32), memory, self.name)
 

@@ -20,11 +20,11 @@ from dngd.optimize.outcome import Outcome
 from dngd.solver.plan import default_memory
 
 LONGEST_HISTORY = 300
-"""Pairs of curvature, where there is memory for them."""
+"""Number of curvature pairs to remember where memory allows it."""
 
 
 class Memory(NamedTuple):
-    """The history, and the gradient where the last search ended, on the batch of then."""
+    """The history, and the gradient where the last search ended, on the batch of that step."""
 
     pairs: optax.ScaleByLBFGSState
     end: Float[Array, " n"]
@@ -33,10 +33,10 @@ class Memory(NamedTuple):
 class LBFGS(Baseline):
     r"""Limited-memory BFGS with a strong-Wolfe (zoom) line search.
 
-    `tolerance`: on the norm of the gradient. Meant for a batch that stays; if it changes, curvature pairs are
-    still taken from one batch each, and the history starts anew where the direction does not descend.
-    The history holds `2 · history` copies of the parameters; without a number it is as long as an eighth of the
-    machine's memory allows, at most 300.
+    The run has converged where the norm of the gradient is at most `tolerance`. The method is meant for a batch that
+    stays the same. If the batch changes, each curvature pair still comes from one batch, and the history starts anew
+    where the direction does not descend. The history holds `2 · history` copies of the parameters; without a number it
+    is as long as an eighth of the machine's memory allows, at most 300.
     """
 
     history: int | None = eqx.field(static=True, default=None)
@@ -112,7 +112,7 @@ class LBFGS(Baseline):
 
 
 def _forget(memory, when, count: int):
-    """An empty history: pairs of weight zero have no effect."""
+    """Empty the history: pairs of weight zero have no effect."""
     return memory._replace(
         count=jnp.where(when, count, memory.count).astype(memory.count.dtype),
         weights_memory=jnp.where(when, 0.0, memory.weights_memory).astype(memory.weights_memory.dtype),

@@ -46,7 +46,7 @@ class SoapState(NamedTuple):
 def scale_by_soap(
     b1: float = 0.95, b2: float = 0.95, eps: float = 1e-8, frequency: int = 10, largest_side: int = 2048
 ) -> optax.GradientTransformation:
-    """The update above, without learning rate and sign. `largest_side=0` is Adam."""
+    """Make the update above, without learning rate and sign. `largest_side=0` is Adam."""
 
     def start(parameter) -> Leaf:
         def side(axis):
@@ -86,13 +86,13 @@ def scale_by_soap(
 
 
 def _with_grams(leaf: Leaf, gradient):
-    """Each side with `GGᵀ` or `GᵀG`."""
+    """Yield each side with `GGᵀ` or `GᵀG`."""
     yield leaf.left, None if leaf.left is None else gradient @ gradient.T
     yield leaf.right, None if leaf.right is None else gradient.T @ gradient
 
 
 def _first_basis(side: Side | None, gram, count) -> Side | None:
-    """At the first step the eigenvectors of the only gradient seen so far, largest eigenvalue first."""
+    """Start from the eigenvectors of the first gradient, largest eigenvalue first."""
     if side is None:
         return None
     basis = lax.cond(count == 0, lambda: jnp.linalg.eigh(gram)[1][:, ::-1], lambda: side.basis)
@@ -100,7 +100,7 @@ def _first_basis(side: Side | None, gram, count) -> Side | None:
 
 
 def _refresh(left: Side | None, right: Side | None, square):
-    """One step of orthogonal iteration a side; columns (and V with them) sorted by eigenvalue first.
+    """Take one step of orthogonal iteration a side, with columns (and V with them) sorted by eigenvalue first.
 
     QR favours the columns that come first, so they must be the ones with the largest eigenvalues.
     """
