@@ -5,9 +5,10 @@ error itself. Far from it the linear model promises changes as large as the fiel
 a change of `e` times the fields is read as an error of `e / (1 + e)`.
 
 A step also fits the noise of its batch, the more so the smaller λ is. So changes are averaged over several batches. At
-the smaller of two λ, where steps reach further, only what batches agree on counts: products of the changes of two
-batches, in which independent noise averages out. The larger of the two results is the estimate. It costs a few steps
-of the program that has trained the run; nothing is compiled for it.
+smaller λ steps reach further, to what a large λ hides: an error that has added up slowly, over many periods, say. There
+a change counts if the batches agree on it, that is, if the products of the changes of two batches, in which
+independent noise averages out, are nearly as large as their squares. The largest result is the estimate. It costs a
+few steps of the program that has trained the run; nothing is compiled for it.
 
 docs/notebook/unseen.md has estimates beside true errors. The estimate is calibrated where residuals are in units of
 their own (`dngd.problem.frame`), and a verdict is given there alone.
@@ -32,9 +33,12 @@ from dngd.train.position import Window
 from dngd.train.run import Run
 from dngd.train.state import RunState
 
-NEAR, FAR = 1e-3, 1e-4
-"""The two λ: in trials the mean change at the larger one was the error within a factor of two, of good and failed runs
-alike; the smaller one sees more of what is wrong with failed ones (docs/notebook/unseen.md)."""
+NEAR, FAR = 1e-3, (1e-5, 1e-7)
+"""Values of λ. In trials the mean change at the first was the error within a factor of two in most runs, good and
+failed (docs/notebook/unseen.md)."""
+
+AGREEMENT = 0.8
+"""Share of a change at a smaller λ that batches have to agree on."""
 
 DRAWS, MOST = 4, 32
 """Batches of fresh points at each λ, and in all windows of time together; two at least."""
@@ -105,8 +109,8 @@ def _change(
     fields = np.asarray(predict(run.solution(state, state.model), points))
     centred = list(run.problem.setting().outputs(getattr(run.problem.reference, "centred", ())))
     optimizer, start = run.optimizer(state.position), run.optimizer(state.position).init(state.model)
-    near, far = [], []
-    for damping, changes in ((NEAR, near), (FAR, far)):
+    found: dict[float, list[np.ndarray]] = {damping: [] for damping in (NEAR, *FAR)}
+    for damping, changes in found.items():
         for draw in range(draws):
             memory = eqx.tree_at(lambda held: held.damping[0], start, jnp.asarray(damping, fields.dtype))
             position = dataclasses.replace(state.position, step=first + draw)
@@ -120,18 +124,21 @@ def _change(
             change = np.asarray(predict(run.solution(state, moved), points)) - fields
             change[:, centred] -= change[:, centred].mean(axis=0)
             changes.append(change)
-    if min(len(near), len(far)) < 2:
+    if any(len(changes) < 2 for changes in found.values()):
         return np.asarray(points), fields, None
-    change = np.abs(np.mean(near, axis=0))
+    change = np.abs(np.mean(found[NEAR], axis=0))
     size = np.sqrt(np.mean(change**2, axis=0))
-    return np.asarray(points), fields, change * np.maximum(1, _common(far) / np.where(size > 0, size, 1.0))
+    largest = np.max([size, *(_agreed(found[damping]) for damping in FAR)], axis=0)
+    return np.asarray(points), fields, change * largest / np.where(size > 0, size, 1.0)
 
 
-def _common(changes: list[Float[np.ndarray, "N k"]]) -> Float[np.ndarray, " k"]:
-    """The size of what several changes agree on: the root of the mean product of two of them; zero where negative."""
+def _agreed(changes: list[Float[np.ndarray, "N k"]]) -> Float[np.ndarray, " k"]:
+    """The size of what several changes agree on: the root of the mean product of two of them. Zero where that is but a
+    part of their size."""
     count = len(changes)
-    products = np.mean(np.sum(changes, axis=0) ** 2 - np.sum(np.square(changes), axis=0), axis=0)
-    return np.sqrt(np.maximum(products / (count * (count - 1)), 0.0))
+    squares = np.mean(np.square(changes), axis=(0, 1))
+    products = np.mean(np.sum(changes, axis=0) ** 2 - np.sum(np.square(changes), axis=0), axis=0) / (count**2 - count)
+    return np.sqrt(np.where(products > AGREEMENT**2 * squares, products, 0.0))
 
 
 def _windows(run: Run, state: RunState) -> Iterator[RunState]:
