@@ -118,7 +118,7 @@ def test_a_target_without_a_reference_is_one_of_the_estimate():
         domain=dngd.Box(t=(0, 1)),
         conditions={"decay": dngd.Equation(lambda u: u.t + u, points=16), "start": dngd.Initial(1.0, points=1)},
     )
-    solution = dngd.solve(problem, target=0.02, **(SETTINGS | {"steps": 300}))
+    solution = dngd.solve(problem, target=0.02, **(SETTINGS | {"steps": 200}))
     assert solution.summary["outcome"] == "target"
     times = np.linspace(0, 1, 50)
     wrong = solution.predict(times[:, None])[:, 0] - np.exp(-times)

@@ -4,11 +4,11 @@ The full step `v` on fresh points is the correction that the linearised equation
 error itself. Far from it the linear model promises changes as large as the fields, and so a failed run betrays itself;
 a change of `e` times the fields is read as an error of `e / (1 + e)`.
 
-A step also fits the noise of its batch, the more so the smaller λ is. So changes are averaged over several batches. At
-smaller λ steps reach further, to what a large λ hides: an error that has added up slowly, over many periods, say. There
-a change counts if the batches agree on it, that is, if the products of the changes of two batches, in which
-independent noise averages out, are nearly as large as their squares. The largest result is the estimate. It costs a
-few steps of the program that has trained the run; nothing is compiled for it.
+A step also fits the noise of its batch, the more so the smaller λ is, so changes are averaged over several batches. A
+large λ hides what takes long steps to undo: an error that has added up slowly, over many periods, say. So the estimate
+is the change at a large λ, or the geometric mean of that and the change at a small λ, if it is larger; the latter
+counts as far as the line search confirms the linear model. This costs a few steps of the program that has trained the
+run; nothing is compiled for it.
 
 docs/notebook/unseen.md has estimates beside true errors. The estimate is calibrated where residuals are in units of
 their own (`dngd.problem.frame`), and a verdict is given there alone.
@@ -33,12 +33,8 @@ from dngd.train.position import Window
 from dngd.train.run import Run
 from dngd.train.state import RunState
 
-NEAR, FAR = 1e-3, (1e-5, 1e-7)
-"""Values of λ. In trials the mean change at the first was the error within a factor of two in most runs, good and
-failed (docs/notebook/unseen.md)."""
-
-AGREEMENT = 0.8
-"""Share of a change at a smaller λ that batches have to agree on."""
+NEAR, FAR = 1e-3, 1e-7
+"""The two λ, from trials with good and failed runs (docs/notebook/unseen.md)."""
 
 DRAWS, MOST = 4, 32
 """Batches of fresh points at each λ, and in all windows of time together; two at least."""
@@ -109,7 +105,7 @@ def _change(
     fields = np.asarray(predict(run.solution(state, state.model), points))
     centred = list(run.problem.setting().outputs(getattr(run.problem.reference, "centred", ())))
     optimizer, start = run.optimizer(state.position), run.optimizer(state.position).init(state.model)
-    found: dict[float, list[np.ndarray]] = {damping: [] for damping in (NEAR, *FAR)}
+    found: dict[float, list[np.ndarray]] = {damping: [] for damping in (NEAR, FAR)}
     for damping, changes in found.items():
         for draw in range(draws):
             memory = eqx.tree_at(lambda held: held.damping[0], start, jnp.asarray(damping, fields.dtype))
@@ -123,22 +119,12 @@ def _change(
             moved = eqx.apply_updates(state.model, after.velocity)
             change = np.asarray(predict(run.solution(state, moved), points)) - fields
             change[:, centred] -= change[:, centred].mean(axis=0)
-            changes.append(change)
+            changes.append(change if damping == NEAR else float(info.step_length) * change)
     if any(len(changes) < 2 for changes in found.values()):
         return np.asarray(points), fields, None
-    change = np.abs(np.mean(found[NEAR], axis=0))
-    size = np.sqrt(np.mean(change**2, axis=0))
-    largest = np.max([size, *(_agreed(found[damping]) for damping in FAR)], axis=0)
-    return np.asarray(points), fields, change * largest / np.where(size > 0, size, 1.0)
-
-
-def _agreed(changes: list[Float[np.ndarray, "N k"]]) -> Float[np.ndarray, " k"]:
-    """The size of what several changes agree on: the root of the mean product of two of them. Zero where that is but a
-    part of their size."""
-    count = len(changes)
-    squares = np.mean(np.square(changes), axis=(0, 1))
-    products = np.mean(np.sum(changes, axis=0) ** 2 - np.sum(np.square(changes), axis=0), axis=0) / (count**2 - count)
-    return np.sqrt(np.where(products > AGREEMENT**2 * squares, products, 0.0))
+    near, far = (np.abs(np.mean(found[damping], axis=0)) for damping in (NEAR, FAR))
+    size, beyond = (np.sqrt(np.mean(change**2, axis=0)) for change in (near, far))
+    return np.asarray(points), fields, near * np.sqrt(np.maximum(1.0, beyond / np.where(size > 0, size, 1.0)))
 
 
 def _windows(run: Run, state: RunState) -> Iterator[RunState]:
