@@ -21,7 +21,7 @@ from dngd.problem.model import Model
 class Patch(NamedTuple):
     """Degrees and half widths (as shares of the domain) of polynomials along each axis, and the largest residual.
 
-    Tolerances are mostly five to ten times what is measured. Errors of the table are amplified by about (degree / half width)
+    Tolerances are mostly five to ten times what is measured. Errors are amplified by about (degree / half width)
     for each derivative.
     """
 
