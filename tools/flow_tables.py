@@ -63,7 +63,7 @@ def generate_cylinder(data: Path, compared=(4, 6), stored=8) -> dict:
     return {"benchmark": found, "differences": {str(n): differ(tables[n], table, points, ()) for n in compared}}
 
 
-def generate_cavities(data: Path, compared=5, stored=7, size=72) -> dict:
+def generate_cavities(data: Path, compared=5, stored=7, size=40) -> dict:
     """Solve with two degrees, beginning from a streamfunction solution by `tools.cavity`, which is compared too."""
     numbers = (3200, 7500)
     nodes = (np.polynomial.legendre.leggauss(100)[0] + 1) / 2

@@ -21,7 +21,7 @@ from dngd.problem.model import Model
 class Patch(NamedTuple):
     """Degrees and half widths (as shares of the domain) of polynomials along each axis, and the largest residual.
 
-    Tolerances are five to ten times what is measured. Errors of the table are amplified by about (degree / half width)
+    Tolerances are mostly five to ten times what is measured. Errors are amplified by about (degree / half width)
     for each derivative.
     """
 
@@ -29,26 +29,23 @@ class Patch(NamedTuple):
     widths: tuple[float, ...]
     tolerance: float
     count: int = 6
-    middle: float = 1.0  # share of the domain that patches are taken from
     places: tuple[tuple[float, ...], ...] = ()  # their centres; random ones if none are given
 
+
+CORE = ((0.2, 0.4), (0.4, 0.6), (0.2, 0.6), (0.6, 0.8), (0.6, 0.9))
 
 PATCHES = {
     "kdv": Patch((16, 16), (0.01, 0.01), 2e-5),
     "kuramoto_sivashinsky": Patch((12, 16), (0.005, 0.02), 3e-3),
-    "schroedinger": Patch((10, 24), (0.01, 0.1), 1e-1, middle=0.2),  # its kink radiates: no smooth solution
+    "schroedinger": Patch((10, 18), (0.01, 0.05), 1e-1, places=((0.3, 0.3), (0.6, -0.2))),  # its kink radiates
     "allen_cahn_2d": Patch((8, 10, 10), (0.02, 0.03, 0.03), 5e-5),
-    "gray_scott": Patch((8, 10, 10), (0.01, 0.03, 0.03), 3e-1),
-    "ginzburg_landau": Patch((8, 12, 12), (0.01, 0.03, 0.03), 3e-3),
+    "gray_scott": Patch((8, 10, 10), (0.01, 0.03, 0.03), 3e-1, count=3),
+    "ginzburg_landau": Patch((8, 12, 12), (0.01, 0.03, 0.03), 3e-3, count=3),
     "cavity100": Patch((14, 14), (0.05, 0.05), 3e-7),
-    # Of spectral elements: in the middle of some, since second derivatives jump between them.
-    "cavity3200": Patch(
-        (7, 7), (0.02, 0.02), 1e-2, places=((0.1, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.9), (0.9, 0.6))
-    ),
-    "cavity7500": Patch(
-        (7, 7), (0.02, 0.02), 1e-2, places=((0.1, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.9), (0.9, 0.6))
-    ),
-    "cylinder": Patch((8, 8), (0.01, 0.05), 1e-4, places=((0.66, 0.256), (1.13, 0.154), (1.67, 0.051))),
+    # Of spectral elements: inside some that are away from the layers, since second derivatives jump between elements.
+    "cavity3200": Patch((7, 7), (0.02, 0.02), 1e-3, places=CORE),
+    "cavity7500": Patch((7, 7), (0.02, 0.02), 1e-3, places=CORE),
+    "cylinder": Patch((8, 8), (0.01, 0.05), 4e-5, places=((0.66, 0.256), (1.13, 0.154), (1.67, 0.051))),
     "poisson_holes": Patch((12, 12), (0.02, 0.02), 3e-9),
 }
 
@@ -88,7 +85,6 @@ def centres(problem, patch):
     found = []
     while len(found) < patch.count:
         centre = random.uniform(low + margin, high - margin)
-        centre = (low + high) / 2 + patch.middle * (centre - (low + high) / 2)
         corners = centre + margin * np.array(np.meshgrid(*[(-1, 0, 1)] * len(low))).reshape(len(low), -1).T
         if np.asarray(problem.domain.contains(jnp.asarray(corners))).all():
             found.append(centre)
@@ -116,6 +112,10 @@ def residuals(term, coefficients, halves, places, factor):
     return jax.jit(jax.vmap(at))(*map(jnp.asarray, (coefficients, halves, places)))
 
 
+def holds_inside(condition):
+    return isinstance(condition, Equation) and condition.on is None
+
+
 def test_every_computed_reference_is_checked():
     assert set(COMPUTED) - {"lorenz", "van_der_pol", "allen_cahn_plain"} == set(PATCHES)
 
@@ -125,7 +125,7 @@ def test_tables_solve_the_problems_equation(name, made):
     problem, patch = made[name], PATCHES[name]
     places = centres(problem, patch)
     coefficients, halves = map(np.stack, zip(*(interpolate(problem, place, patch) for place in places), strict=True))
-    (term,) = (term for term in problem.terms() if isinstance(problem.conditions[term.name], Equation))
+    (term,) = (term for term in problem.terms() if holds_inside(problem.conditions[term.name]))
     wrong = float(jnp.abs(residuals(term, coefficients, halves, places, 1.0)).max())
     assert wrong < patch.tolerance
     if name != "poisson_holes":  # linear and without a source
