@@ -37,7 +37,17 @@ class Damping(eqx.Module):
         """The memory after a step that used `damping` and had this gain ratio (zero if it did not move)."""
 
 
-class ConstantDamping(Damping):
+class Formula(Damping):
+    """A rule that remembers nothing."""
+
+    def init(self, dtype):
+        return ()
+
+    def update(self, state, damping, gain, moved):
+        return state
+
+
+class ConstantDamping(Formula):
     """`λ = level`, a number or a schedule. `ConstantDamping(0.0)` gives undamped Gauss-Newton steps."""
 
     level: Schedule = eqx.field(static=True)
@@ -49,63 +59,41 @@ class ConstantDamping(Damping):
     def may_vanish(self) -> bool:
         return not callable(self.level) and self.level == 0
 
-    def init(self, dtype):
-        return ()
-
     def value(self, state, loss, step):
         return at_step(self.level, step, loss.dtype)
 
-    def update(self, state, damping, gain, moved):
-        return state
 
-
-class LossDamping(Damping):
+class LossDamping(Formula):
     """`λ = min(loss, cap)`, the paper's rule (its appendix gives `cap` for each problem)."""
 
     cap: Schedule = eqx.field(static=True, default=1e-5)
 
+    may_vanish = False
+
     def __check_init__(self):
         check_schedule("cap", self.cap, 0.0, open_low=True)
-
-    @property
-    def may_vanish(self) -> bool:
-        return False
-
-    def init(self, dtype):
-        return ()
 
     def value(self, state, loss, step):
         return jnp.minimum(loss, at_step(self.cap, step, loss.dtype))
 
-    def update(self, state, damping, gain, moved):
-        return state
 
-
-class DecayDamping(Damping):
+class DecayDamping(Formula):
     """`λ = max(initial · rate^step, floor)`."""
 
     initial: float = eqx.field(static=True, default=1e-3)
     rate: float = eqx.field(static=True, default=0.99)
     floor: float = eqx.field(static=True, default=1e-12)
 
+    may_vanish = False
+
     def __check_init__(self):
         check.number("initial", self.initial, 0.0, open_low=True)
         check.number("rate", self.rate, 0.0, 1.0, open_low=True)
         check.number("floor", self.floor, 0.0)
 
-    @property
-    def may_vanish(self) -> bool:
-        return False
-
-    def init(self, dtype):
-        return ()
-
     def value(self, state, loss, step):
         exponent = jnp.asarray(step, loss.dtype)
         return jnp.maximum(self.initial * jnp.asarray(self.rate, loss.dtype) ** exponent, self.floor)
-
-    def update(self, state, damping, gain, moved):
-        return state
 
 
 class GainRatioDamping(Damping):
@@ -126,14 +114,12 @@ class GainRatioDamping(Damping):
     floor: float = eqx.field(static=True, default=1e-14)
     ceiling: float = eqx.field(static=True, default=1e6)
 
+    may_vanish = False
+
     def __check_init__(self):
         check.number("floor", self.floor, 0.0, open_low=True)
         check.number("initial", self.initial, self.floor)
         check.number("ceiling", self.ceiling, self.initial)
-
-    @property
-    def may_vanish(self) -> bool:
-        return False
 
     def init(self, dtype):
         return jnp.asarray(self.initial, dtype), jnp.asarray(2.0, dtype)

@@ -1,32 +1,25 @@
-"""`DualNaturalGradient`: the rules and settings of a step, and the step as one compiled function."""
-
-import functools
-from collections.abc import Mapping, Sequence
-from typing import Any
+"""`DualNaturalGradient`: the rules and settings of a step."""
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import PyTree
 
 from dngd import check
-from dngd.jacobian.inputs import check_inputs, with_array_weights
 from dngd.jacobian.linearize import TILE_BYTES
-from dngd.optimize.compiled import compiled
 from dngd.optimize.damping import ConstantDamping, Damping, GainRatioDamping
-from dngd.optimize.info import Info
+from dngd.optimize.interface import Optimizer
 from dngd.optimize.line_search import BacktrackingSearch, LineSearch
-from dngd.optimize.mesh import as_mesh, back, check_points, everywhere, over_devices
+from dngd.optimize.mesh import as_mesh
 from dngd.optimize.momentum import ConstantMomentum, Momentum
 from dngd.optimize.schedule import Schedule
-from dngd.optimize.state import State, check_state
+from dngd.optimize.state import State
 from dngd.optimize.step import compute_step
 from dngd.solver.plan import SOLVERS
 from dngd.solver.solver import Solver
 from dngd.space import as_arrays
-from dngd.term import Term
 
 
 def _as_damping(rule: Damping | Schedule) -> Damping:
@@ -41,7 +34,7 @@ def _as_momentum(rule: Momentum | Schedule) -> Momentum:
     return rule if isinstance(rule, Momentum) else ConstantMomentum(rule)
 
 
-class DualNaturalGradient(eqx.Module):
+class DualNaturalGradient(Optimizer):
     r"""Gauss-Newton steps solved in residual space: `Δθ = −Jᵀ(JJᵀ + λI)⁻¹ r`.
 
     **Arguments:**
@@ -106,48 +99,10 @@ class DualNaturalGradient(eqx.Module):
             velocity = jax.tree.map(lambda x: jnp.asarray(np.zeros(x.shape, x.dtype)), arrays)
         return State(jnp.zeros((), jnp.int32), self.damping.init(dtype), self.momentum.init(dtype), velocity)
 
-    def step(
-        self,
-        params: PyTree,
-        state: State,
-        terms: Sequence[Term],
-        batch: Mapping[str, Any],
-        share: float | Float[Array, ""] = 1.0,
-    ) -> tuple[PyTree, State, Info]:
-        """Take one step. It is compiled once for given shapes, and works inside `jax.jit` and `lax.scan`.
-
-        Only a `share` of the step is taken, in (0, 1]. Short steps average over batches: what hovers settles. The
-        rules for λ and momentum judge a step by what the full one promises, so with a share below one they learn from
-        rejected steps alone. Numbers that are not finite end as an `Outcome`.
-        """
-        return back(self.devices, _step(*self._checked(params, state, terms, batch, share)), params)
-
-    def compile(
-        self,
-        params: PyTree,
-        state: State,
-        terms: Sequence[Term],
-        batch: Mapping[str, Any],
-        share: float | Float[Array, ""] = 1.0,
-    ) -> None:
-        """Compile the step with these shapes and take none; from any thread, while steps of others are taken."""
-        _step.prepare(*self._checked(params, state, terms, batch, share))
-
-    def _checked(self, params: PyTree, state: State, terms, batch, share) -> tuple:
-        """The arguments of the compiled step."""
+    def check_type(self, state: PyTree) -> None:
+        """Refuse what is not a state of this method."""
         if not isinstance(state, State):
             raise TypeError(f"state={state!r} is not a dngd.optimize.State; make it with optimizer.init(params)")
-        if not isinstance(share, jax.Array):
-            check.number("share", share, 0.0, 1.0, open_low=True)
-        params = check_inputs(terms, params, batch)
-        check_points(self.devices, batch)
-        given = params, state, with_array_weights(terms), dict(batch), jnp.asarray(share, jnp.float32)
-        return self, *everywhere(self.devices, given)
 
-
-@compiled
-def _step(optimizer: DualNaturalGradient, params, state: State, terms, batch, share):
-    check_state(optimizer, params, state)
-    with jax.default_matmul_precision("highest"):
-        compute = functools.partial(compute_step, optimizer)
-        return over_devices(optimizer.devices, compute, params, state, terms, batch, share)
+    def compute(self, params, state, terms, batch, share, devices):
+        return compute_step(self, params, state, terms, batch, share, devices)

@@ -1,27 +1,14 @@
 """From the settings of a run to an optimizer."""
 
-from typing import Any, Protocol, runtime_checkable
-
-from jaxtyping import PyTree
+from typing import Any
 
 from dngd.config import Config, OptimizerSettings
 from dngd.optimize.damping import ConstantDamping, Damping, DecayDamping, GainRatioDamping, LossDamping
-from dngd.optimize.info import Info
+from dngd.optimize.interface import Optimizer
 from dngd.optimize.line_search import BacktrackingSearch, FixedStep, GridSearch, LineSearch
 from dngd.optimize.momentum import RisingMomentum
 from dngd.optimize.optimizer import DualNaturalGradient
 from dngd.solver import PCG
-
-
-@runtime_checkable
-class Optimizer(Protocol):
-    """What the trainer needs of a method."""
-
-    def init(self, params: PyTree) -> PyTree: ...
-
-    def step(
-        self, params: PyTree, state: PyTree, terms: Any, batch: Any, share: float = 1.0
-    ) -> tuple[PyTree, PyTree, Info]: ...
 
 
 def make_optimizer(method: str, config: Config, expected_steps: int) -> Optimizer:

@@ -6,27 +6,21 @@ parameters nor the memory of the method.
 """
 
 import abc
-import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PyTree
 
 from dngd.devices import Devices
-from dngd.jacobian.inputs import check_inputs, with_array_weights
 from dngd.jacobian.residuals import Residuals
-from dngd.optimize.compiled import compiled
 from dngd.optimize.info import Info
-from dngd.optimize.mesh import back, check_points, everywhere, over_devices
+from dngd.optimize.interface import Optimizer
 from dngd.optimize.outcome import Outcome
-from dngd.optimize.state import check_state
 from dngd.space import as_arrays, norm, select
-from dngd.term import Term
 
 
 class BaselineState(eqx.Module):
@@ -58,10 +52,8 @@ class Move(NamedTuple):
     outcome: Int[Array, ""]
 
 
-class Baseline(eqx.Module):
+class Baseline(Optimizer):
     """A method that uses only the loss and its gradient."""
-
-    devices: eqx.AbstractVar[Mesh | None]  # over which the points are shared out; None for one device
 
     @property
     @abc.abstractmethod
@@ -86,46 +78,13 @@ class Baseline(eqx.Module):
         memory = as_arrays(self.start(eqx.filter(as_arrays(params), eqx.is_inexact_array)))
         return BaselineState(jnp.zeros((), jnp.int32), memory, self.name)
 
-    def step(
-        self,
-        params: PyTree,
-        state: BaselineState,
-        terms: Sequence[Term],
-        batch: Mapping[str, Any],
-        share: float | Float[Array, ""] = 1.0,
-    ) -> tuple[PyTree, BaselineState, Info]:
-        """Take one step. It is compiled once for given shapes, and works inside `jax.jit` and `lax.scan`.
-
-        Baselines ignore `share`: their learning rates are schedules of their own.
-        """
-        return back(self.devices, _step(*self._checked(params, state, terms, batch)), params)
-
-    def compile(
-        self,
-        params: PyTree,
-        state: BaselineState,
-        terms: Sequence[Term],
-        batch: Mapping[str, Any],
-        share: float | Float[Array, ""] = 1.0,
-    ) -> None:
-        """Compile the step with these shapes and take none; from any thread, while steps of others are taken."""
-        _step.prepare(*self._checked(params, state, terms, batch))
-
-    def _checked(self, params: PyTree, state: BaselineState, terms, batch) -> tuple:
-        """The arguments of the compiled step."""
+    def check_type(self, state: PyTree) -> None:
+        """Refuse what is not a state of this method."""
         if not isinstance(state, BaselineState) or state.method != self.name:
             raise TypeError(f"state={state!r} is not a state of {self.name}; make it with optimizer.init(params)")
-        params = check_inputs(terms, params, batch)
-        check_points(self.devices, batch)
-        return self, *everywhere(self.devices, (params, state, with_array_weights(terms), dict(batch)))
 
-
-@compiled
-def _step(optimizer: Baseline, params, state: BaselineState, terms, batch):
-    check_state(optimizer, params, state)
-    with jax.default_matmul_precision("highest"):
-        compute = functools.partial(_compute_step, optimizer)
-        return over_devices(optimizer.devices, compute, params, state, terms, batch)
+    def compute(self, params, state, terms, batch, share, devices):
+        return _compute_step(self, params, state, terms, batch, devices)
 
 
 def _compute_step(optimizer: Baseline, params, state: BaselineState, terms, batch, devices: Devices):
