@@ -198,6 +198,10 @@ class ManyDevices(Devices):
             weighed.append(eqx.tree_at(lambda one: one.weight, term, weight))
         return tuple(weighed), points
 
+    def largest(self, x: Float[Array, " m"]) -> Float[Array, ""]:
+        """The largest entry of a vector of residual space."""
+        return lax.pmax(jnp.max(x), AXIS)
+
     def numbers(self) -> np.ndarray:
         """The number (in the order of `gather`) of every row on every device, `(p, m)`; -1 for padding."""
         parts, start = [], 0

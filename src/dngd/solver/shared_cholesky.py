@@ -1,16 +1,17 @@
 r"""Cholesky factorisation of a kernel whose rows are on many devices: each keeps its rows of `L`, m²/p numbers.
 
-Rows are eliminated in panels of `width`, in turn from each device: a block-cyclic order, with no row moved. Left-looking:
-for panel `t`, whose rows travel to all devices (one sum), every device computes
+Rows are eliminated in panels of `width`, in turn from each device: a block-cyclic order, with no row moved. For panel
+`t`, whose rows travel to all devices (one sum), every device computes
 
     L_it = (K_it − Σ_{k<t} L_ik L_tkᵀ) L_tt⁻ᵀ
 
-for its rows below. Triangular solves send one panel's part of the vector at a time.
+for its rows below (left-looking). Triangular solves send one panel's part of the vector at a time.
 
 **Reference:** J. Choi et al., *The design and implementation of the ScaLAPACK LU, QR and Cholesky factorization
 routines*, 1996 (block-cyclic distribution).
 """
 
+import itertools
 import math
 
 import equinox as eqx
@@ -102,7 +103,7 @@ class SharedKernel(eqx.Module):
         turns = lower.shape[0] // width
         bounds = sorted({round(stage * turns / STAGES) for stage in range(STAGES + 1)})
         corners = []
-        for first, last in zip(bounds, bounds[1:], strict=False):
+        for first, last in itertools.pairwise(bounds):
             lower, found = self._stage(lower, first * count, last * count)
             corners.append(found)
         finished = jnp.arange(lower.shape[1]) <= self.places[:, None]
