@@ -50,6 +50,13 @@ SMALL = {
         "(2, 16, 16, 1)": "(2, 8, 1)",
         "dngd.DualNaturalGradient()": 'dngd.DualNaturalGradient(solver="dense", geodesic=False)',
     },
+    "after_the_solve.md": {
+        "    reference=exact": "    network=lambda key: dngd.network.MLP((3, 8, 1), key=key),\n    reference=exact",
+        "MLP((2, 16, 16, 1)": "MLP((2, 8, 1)",
+        f"dngd.ensemble(inverse, seeds=[0, 1], steps=2, {ADAM})": (
+            '__import__("importlib").import_module("dngd.solution.ensemble").Ensemble((found, found))'
+        ),
+    },
     "extending.md": {
         "points=100": "points=30",
         "(2, 16, 16, 1)": "(2, 8, 1)",
@@ -62,6 +69,7 @@ CHECKS = {
     "index.md": lambda names: names["solution"].rel_l2 < 2,
     "your_own_residual.md": lambda names: abs(names["network"](names["params"], names["jnp"].array([0.5])) - 1) < 0.1,
     "inverse_problems.md": lambda names: names["solution"].coefficients["D"] != 1.0,
+    "after_the_solve.md": lambda names: names["energy"].met and names["found"].standard_errors["D"] > 0,
     "extending.md": lambda names: names["info"].solver == "eigen" and names["info"].loss < 1e3,
     "mathematics.md": lambda names: abs(names["ours"] - names["exact"]).max() < 1e-4 * abs(names["papers"]).max(),
     "solvers.md": lambda names: names["plan"].residuals == 300,

@@ -1,5 +1,6 @@
 """Examples are a page long and draw a figure; `make test-thorough` also trains them, with a tiny budget."""
 
+import importlib
 import importlib.util
 import inspect
 from pathlib import Path
@@ -40,6 +41,7 @@ def untrained(problem, *, observers=(), **settings):
 @pytest.mark.parametrize("name", FIGURES)
 def test_example_draws_its_figure(name, tmp_path, monkeypatch):
     monkeypatch.setattr(dngd, "solve", untrained)
+    monkeypatch.setattr(importlib.import_module("dngd.solution.ensemble"), "solve", untrained)
     module = load(name)
     assert {"seconds", "steps", "out"} <= set(inspect.signature(module.main).parameters)
     module.main(out=tmp_path / "figure.png", **SMALLER.get(name, {}))

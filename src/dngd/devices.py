@@ -16,6 +16,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, PyTree
 
@@ -196,6 +197,19 @@ class ManyDevices(Devices):
             weight = jnp.where(numbers < count, jnp.broadcast_to(term.weight, (count,))[kept], 0.0)
             weighed.append(eqx.tree_at(lambda one: one.weight, term, weight))
         return tuple(weighed), points
+
+    def largest(self, x: Float[Array, " m"]) -> Float[Array, ""]:
+        """The largest entry of a vector of residual space."""
+        return lax.pmax(jnp.max(x), AXIS)
+
+    def numbers(self) -> np.ndarray:
+        """The number (in the order of `gather`) of every row on every device, `(p, m)`; -1 for padding."""
+        parts, start = [], 0
+        for rows, all_rows in self.rows_of_terms:
+            within = np.arange(self.count * rows).reshape(self.count, rows)
+            parts.append(np.where(within < all_rows, start + within, -1))
+            start += all_rows
+        return np.concatenate(parts, axis=1)
 
     @property
     def rows_of_terms(self) -> list[tuple[int, int]]:

@@ -22,9 +22,11 @@ from dngd.jacobian.inputs import with_array_weights
 from dngd.jacobian.linearize import TILE_BYTES, linearized
 from dngd.jacobian.residuals import Residuals
 from dngd.optimize.mesh import everywhere, over_devices
+from dngd.solver import shared_cholesky
 
 jax.config.update("jax_enable_x64", True)
 KEY = jax.random.key(7)
+shared_cholesky.WIDTH = 4  # several panels on each device
 TERMS, PARAMS, BATCH = cases.problem(
     "dictionary",
     "nested_forward",
@@ -102,6 +104,7 @@ def same_bits(tree):
 
 STEPS = {
     "dense": {"solver": "dense", "momentum": 0.8},
+    "shared": {"solver": dngd.solver.DenseDual(shared_from=1), "geodesic": False},
     "primal": {"solver": "primal", "geodesic": False},
     "pcg": {"solver": dngd.solver.PCG(rank=20, sufficient=0.0), "geodesic": False},
     "uniform": {"solver": dngd.solver.PCG(rank=20, landmarks="uniform", preconditioner="spectral"), "geodesic": False},
@@ -194,7 +197,7 @@ def places():
 
 
 PRODUCTS = {"quick": (("factored", None), ("factored", (0,))), "all": (("explicit", None), ("matrix_free", None))}
-METHODS = {"quick": ("dense", "pcg", "primal"), "all": ("uniform", "undamped", "adam", "lbfgs")}
+METHODS = {"quick": ("dense", "shared", "pcg", "primal"), "all": ("uniform", "undamped", "adam", "lbfgs")}
 
 
 def main():

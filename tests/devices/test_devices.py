@@ -40,14 +40,16 @@ def test_all_devices_hold_the_same_bits(report):
 
 
 def test_messages_are_small(report):
-    """Nothing of the kernel's size travels, but in the dense solver, whose factorisation is not shared out."""
+    """Nothing of the kernel's size travels, but in the dense solver where its factorisation is not shared out."""
     messages = report["messages"]
     assert all("all-to-all" not in found for found in messages.values())
     if "dense" not in messages:
         return
     assert messages["dense"]["all-gather"] >= KERNEL  # or else this test would see nothing
     assert messages["pcg"]["all-gather"] == PADDED
-    assert max(messages["pcg"].values()) < KERNEL / 4
+    assert messages["shared"]["all-gather"] == PADDED
+    for name in ("pcg", "shared"):
+        assert max(messages[name].values()) < KERNEL / 4, name
     assert messages["primal"].keys() == {"all-reduce"}
 
 

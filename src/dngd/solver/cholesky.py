@@ -1,5 +1,8 @@
 """Cholesky factorisation with a shift, by LAPACK on CPUs and the vendor's library elsewhere."""
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,6 +14,9 @@ ATTEMPTS = 8
 """Factorisations tried before giving up; each raises λ a hundredfold, so from ε to beyond ‖K‖."""
 
 GROWTH = 100.0
+
+
+Factor = TypeVar("Factor", bound=Any)
 
 
 class Cholesky(eqx.Module):
@@ -46,6 +52,13 @@ def damped_cholesky(
     error of the matrix, and by a hundred each time, `ATTEMPTS` times at most.
     """
     rounding = jnp.finfo(matrix.dtype).eps * jnp.max(jnp.diagonal(matrix))
+    return raised_until_it_succeeds(lambda shift: cholesky(matrix, shift), damping, rounding)
+
+
+def raised_until_it_succeeds(
+    factorize: Callable[[Float[Array, ""]], Factor], damping: Float[Array, ""], rounding: Float[Array, ""]
+) -> tuple[Factor, Float[Array, ""], Bool[Array, ""]]:
+    """The factor, the λ it took, and whether it exists."""
 
     def unfinished(carry):
         factor, _, tries = carry
@@ -54,8 +67,9 @@ def damped_cholesky(
     def attempt(carry):
         _, damping, tries = carry
         damping = jnp.where(tries == 0, damping, jnp.maximum(GROWTH * damping, rounding))
-        return cholesky(matrix, damping), damping, tries + 1
+        return factorize(damping), damping, tries + 1
 
-    blank = jax.tree.map(jnp.zeros_like, Cholesky(matrix))
+    shapes = jax.eval_shape(factorize, damping)
+    blank = jax.tree.map(lambda shape: jnp.zeros(shape.shape, shape.dtype), shapes)
     factor, damping, _ = lax.while_loop(unfinished, attempt, (blank, damping, jnp.asarray(0)))
     return factor, damping, factor.succeeded

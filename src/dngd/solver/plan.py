@@ -117,6 +117,7 @@ def plan_jacobian(
     memory = default_memory() if memory is None else memory
     here, n = jacobian.shape  # of the rows on one device
     count, m = jacobian.devices.count, jacobian.devices.total(here)
+    shared = DenseDual().shares(jacobian.devices, m)
     itemsize = jnp.dtype(jacobian.space.dtype).itemsize
     # What a step holds whatever the solver: the factors, and tiles (a panel of explicit rows is eight of them).
     factors = jacobian.bytes + jacobian.tile_bytes * 10
@@ -125,8 +126,8 @@ def plan_jacobian(
         # devices half-way round the ring.
         Cost(
             "dense",
-            jacobian.kernel_flops() * (1 + 2 * (count // 2)) + CHOLESKY_FLOP * m**3 / 3,
-            factors + (2 * m * m + (here * m if count > 1 else 0)) * itemsize,
+            jacobian.kernel_flops() * (1 + 2 * (count // 2)) + CHOLESKY_FLOP * m**3 / 3 / (count if shared else 1),
+            factors + (4 * here * m if shared else 2 * m * m + (here * m if count > 1 else 0)) * itemsize,
         ),
         # upper blocks of a four-by-four grid, with the rows written out
         Cost(

@@ -2,8 +2,6 @@
 
 import contextlib
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +16,7 @@ from dngd.config import Config
 from dngd.config.method import check_method
 from dngd.train.directory import RunDirectory, RunDirectoryError, read_summary
 from dngd.train.files import atomic_write, writing
+from dngd.train.launch import Ended, Launch, execute
 from dngd.train.locate import find_problem
 from dngd.train.record import run_summary
 
@@ -48,13 +47,18 @@ class Comparison:
                 name = f"{method.replace('>', '-').replace(':', '')}-seed{seed}"
                 yield name, replace(self.settings, method=method, seed=seed)
 
-    def run(self, jobs: int = 1) -> dict[str, int]:
+    def run(self, jobs: int = 1, launch: Launch = execute) -> dict[str, int]:
         """Run what is not finished, `jobs` at once; returns exit codes by name."""
         count("jobs", jobs)
         self._describe()
         with ThreadPoolExecutor(jobs) as pool:
-            results = pool.map(lambda run: (run[0], self._run_one(*run)), self.runs())
-            return dict(results)
+            results = pool.map(lambda run: (run[0], self._run_one(*run, launch)), self.runs())
+            try:
+                return dict(results)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                getattr(launch, "cancel", lambda: None)()
+                raise
 
     def _describe(self) -> None:
         """Write what is compared; refuse a directory that holds another comparison."""
@@ -82,7 +86,7 @@ class Comparison:
             self.out.mkdir(parents=True, exist_ok=True)
             atomic_write(path, yaml.safe_dump(described, sort_keys=False).encode())
 
-    def _run_one(self, name: str, config: Config) -> int:
+    def _run_one(self, name: str, config: Config, launch: Launch) -> int:
         directory = self.out / name
         summary = read_summary(directory)
         if summary is not None and summary["status"] == "finished":
@@ -91,24 +95,24 @@ class Comparison:
         print(f"{name}: …", flush=True)
         settings = {"problem": self.problem, **config.as_dict()}
         command = [sys.executable, "-m", "dngd.train.one_run", str(directory), json.dumps(settings)]
-        ended = subprocess.run(command, capture_output=True, text=True, env=_environment())
+        ended = launch(command, _variables())
         summary = read_summary(directory)
-        if summary is None or (ended.returncode != 0 and summary["status"] == "running"):
+        if summary is None or (ended.code != 0 and summary["status"] == "running"):
             summary = self._record_death(directory, config, summary, ended)
         error = summary["rel_l2"]
         shown = summary["message"] if error is None else f"error {error:.2e}"
         print(f"{name}: {summary['outcome']}, {shown}", flush=True)
-        return ended.returncode
+        return ended.code
 
     def _record_death(
-        self, directory: Path, config: Config, summary: dict[str, Any] | None, ended: subprocess.CompletedProcess
+        self, directory: Path, config: Config, summary: dict[str, Any] | None, ended: Ended
     ) -> dict[str, Any]:
         """Write the summary of a run that was killed before it could, so that it has its row; it can be resumed."""
-        message = f"the process ended with {ended.returncode}"
+        message = f"the process ended with {ended.code}"
         problem = find_problem(self.problem)
         config = config.resolved(problem)
         if summary is None:  # it died before it could write anything
-            message = (ended.stderr.strip().splitlines()[-1:] or [message])[0][-300:]
+            message = (ended.errors.strip().splitlines()[-1:] or [message])[0][-300:]
             summary = run_summary(problem.name, config, None, {"parameters": 0, "residuals": 0, "solver": ""})
         summary |= {"status": "failed", "outcome": "error", "message": message}
         settings = {"problem": self.problem, **config.as_dict()}
@@ -117,11 +121,14 @@ class Comparison:
         return summary
 
 
+<<<<<<< HEAD
 def _environment() -> dict[str, str]:
     """Return the environment of a run: it shares our cache of compiled programs, so other seeds need not compile."""
+=======
+def _variables() -> dict[str, str]:
+    """Variables by which a run shares our cache of compiled programs, so that other seeds need not compile."""
     directory = jax.config.jax_compilation_cache_dir
     if not directory:
-        return dict(os.environ)
+        return {}
     least = jax.config.jax_persistent_cache_min_compile_time_secs
-    names = {"JAX_COMPILATION_CACHE_DIR": directory, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(least)}
-    return os.environ | names
+    return {"JAX_COMPILATION_CACHE_DIR": directory, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(least)}

@@ -1,0 +1,28 @@
+"""Four networks for one problem: where they differ, they are wrong.
+
+python examples/ensemble.py [--seconds 15] [--steps N] [--out ensemble.png]
+"""
+
+from pathlib import Path
+
+import numpy as np
+import tyro
+
+import dngd
+
+
+def main(seconds: float = 15.0, steps: int | None = None, out: Path = Path("ensemble.png")) -> float:
+    problem = dngd.catalogue.heat()
+    several = dngd.ensemble(problem, seeds=4, seconds=seconds, steps=steps)  # compiled once
+
+    points = np.random.default_rng(0).random((2000, 2))
+    exact = problem.evaluator.exact(points)
+    error = np.sqrt(np.mean([(one(points) - exact) ** 2 for one in several.members]))
+    spread = np.sqrt(np.mean(several.spread(points) ** 2))
+    print(f"spread {spread:.1e}, error of a member {error:.1e}")
+    several.plot(out)
+    return float(np.sqrt(np.mean((several(points) - exact) ** 2) / np.mean(exact**2)))
+
+
+if __name__ == "__main__":
+    print(f"relative L² error of the mean {tyro.cli(main):.2e}")
