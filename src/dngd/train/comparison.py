@@ -121,10 +121,6 @@ class Comparison:
         return summary
 
 
-<<<<<<< HEAD
-def _environment() -> dict[str, str]:
-    """Return the environment of a run: it shares our cache of compiled programs, so other seeds need not compile."""
-=======
 def _variables() -> dict[str, str]:
     """Variables by which a run shares our cache of compiled programs, so that other seeds need not compile."""
     directory = jax.config.jax_compilation_cache_dir
