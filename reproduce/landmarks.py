@@ -161,7 +161,8 @@ def _spectrum(jacobian, rank: int) -> np.ndarray:
     if jacobian.shape[0] <= DENSE_ROWS:
         kernel = np.asarray(eqx.filter_jit(lambda jacobian: jacobian.gram())(jacobian))
         return np.linalg.eigvalsh(kernel)[::-1]
-    low_rank = eqx.filter_jit(lambda jacobian: pivoted(jacobian, rank, jax.random.key(1), jnp.zeros(())))(jacobian)
+    key, never = jax.random.key(1), lambda *_: jnp.asarray(False)  # enough
+    low_rank = eqx.filter_jit(lambda jacobian: pivoted(jacobian, rank, key, never))(jacobian)
     factor = np.asarray(low_rank.factor)
     return np.linalg.eigvalsh(factor.T @ factor)[::-1]
 

@@ -286,3 +286,13 @@ def test_bad_settings_are_refused(settings, message):
 
     with pytest.raises(ValueError, match=message):
         attempt()
+
+
+@pytest.mark.slow
+def test_the_papers_batch_of_the_cavity_fits_in_five_gibibytes():
+    problem = dngd.catalogue.cavity().with_points({"interior": 10_000, "boundary": 2_000})
+    model, batch = problem.init(jax.random.key(0)), jax.jit(problem.sample)(jax.random.key(1))
+    optimizer = dngd.DualNaturalGradient(solver="pcg", form="factored")
+    step = eqx.filter_jit(lambda *arrays: optimizer.step(*arrays[:2], problem.terms(), arrays[2])[:2])
+    compiled = step.lower(model, optimizer.init(model), batch).compile().compiled
+    assert compiled.memory_analysis().temp_size_in_bytes < 5 * 2**30

@@ -8,6 +8,7 @@ import oracles
 import pytest
 from solver.spectra import apply_columns, below, condition, eigenvalues, with_spectrum
 
+from dngd.jacobian import tiles
 from dngd.solver import landmarks
 from dngd.solver.landmarks import LowRank
 from dngd.solver.preconditioner import Spectral, Woodbury
@@ -71,3 +72,14 @@ def test_stays_positive_definite_however_small_the_damping(damping):
     preconditioner = woodbury(pivoted(J, 60, KEY, below(0.0)), jnp.asarray(damping))
     matrix = np.asarray(apply_columns(preconditioner, jnp.eye(80)))
     assert np.linalg.eigvalsh(0.5 * (matrix + matrix.T)).min() > 0
+
+
+@pytest.mark.parametrize("rows", [1, 40, 64, 97, 200])
+def test_a_gramian_is_made_from_strips_of_rows(rows, monkeypatch):
+    """The last strip overlaps the one before, whose rows must not count twice."""
+    monkeypatch.setattr(tiles, "SMALLEST_STRIP", 40)
+    monkeypatch.setattr(tiles, "PRODUCT_BYTES", 1)
+    matrix = np.random.default_rng(0).normal(size=(rows, 7))
+    gram = tiles.gram_of_columns(jnp.asarray(matrix))
+    assert oracles.relative(gram, matrix.T @ matrix) < 1e-14
+    np.testing.assert_array_equal(gram, gram.T)

@@ -16,6 +16,9 @@ SMALLEST_HALF = 128
 PRODUCT_BYTES = 32 * 2**20
 """Size of a product's result beyond which it is made in strips."""
 
+SMALLEST_STRIP = 1024
+"""Rows of a strip at least: with fewer, adding its product would take longer than the product."""
+
 LARGEST_STRIPS = 16
 """Strips of a product at most; each is unrolled in the compiled program."""
 
@@ -112,6 +115,13 @@ def mirror(kernel: Float[Array, "m m"]) -> Float[Array, "m m"]:
 
 
 def gram_of_columns(matrix: Float[Array, "m n"]) -> Float[Array, "n n"]:
-    """`matrixᵀ matrix`, half of it computed."""
-    n = matrix.shape[1]
-    return mirror(add_outer(jnp.zeros((n, n), matrix.dtype), matrix.T))
+    """`matrixᵀ matrix`, half of it computed; from strips of rows, because products would copy all columns at once."""
+    m, n = matrix.shape
+    rows = Tiles.cut(m, max(SMALLEST_STRIP, PRODUCT_BYTES // (n * matrix.dtype.itemsize)))
+    starts, fresh = jnp.asarray(rows.starts), jnp.asarray(rows.fresh)
+
+    def body(i, _, kernel):
+        strip = matrix if rows.count == 1 else lax.dynamic_slice_in_dim(matrix, starts[i], rows.size)
+        return add_outer(kernel, jnp.where(fresh[i][:, None], strip, 0.0).T)
+
+    return mirror(for_each_pair(rows, Tiles.cut(1, 1), False, body, jnp.zeros((n, n), matrix.dtype)))

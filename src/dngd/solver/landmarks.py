@@ -80,7 +80,10 @@ Enough = Callable[[Float[Array, ""], Int[Array, ""]], Bool[Array, ""]]
 
 
 def pivoted(jacobian: Jacobian, rank: int, key: Key[Array, ""], enough: Enough) -> LowRank:
-    """By blocked randomly pivoted Cholesky: until `enough`, or `rank` is reached, or only rounding is left."""
+    """By blocked randomly pivoted Cholesky: until `enough`, or `rank` is reached, or only rounding is left.
+
+    The factor has whole blocks of columns: those beyond the rank are zero, and a copy without them is not made.
+    """
     block = block_size(rank)
     count = -(-rank // block)
     devices, diagonal = jacobian.devices, jacobian.diagonal()
@@ -108,7 +111,7 @@ def pivoted(jacobian: Jacobian, rank: int, key: Key[Array, ""], enough: Enough) 
 
     start = jnp.zeros((diagonal.shape[0], count * block), diagonal.dtype)
     factor, _, left, done = lax.while_loop(unfinished, extend, (start, diagonal, trace, jnp.asarray(0)))
-    return LowRank(factor[:, :rank], jnp.minimum(done * block, rank), trace, left)
+    return LowRank(factor, jnp.minimum(done * block, rank), trace, left)
 
 
 def _uniform_indices(jacobian: Jacobian, rank: int, key: Key[Array, ""]) -> Int[Array, " l"]:
