@@ -37,7 +37,7 @@ class Damping(eqx.Module):
         """The memory after a step that used `damping` and had this gain ratio (zero if it did not move)."""
 
 
-class Formula(Damping):
+class _Memoryless(Damping):
     """A rule that remembers nothing."""
 
     def init(self, dtype):
@@ -47,7 +47,7 @@ class Formula(Damping):
         return state
 
 
-class ConstantDamping(Formula):
+class ConstantDamping(_Memoryless):
     """`λ = level`, a number or a schedule. `ConstantDamping(0.0)` gives undamped Gauss-Newton steps."""
 
     level: Schedule = eqx.field(static=True)
@@ -63,7 +63,7 @@ class ConstantDamping(Formula):
         return at_step(self.level, step, loss.dtype)
 
 
-class LossDamping(Formula):
+class LossDamping(_Memoryless):
     """`λ = min(loss, cap)`, the paper's rule (its appendix gives `cap` for each problem)."""
 
     cap: Schedule = eqx.field(static=True, default=1e-5)
@@ -77,7 +77,7 @@ class LossDamping(Formula):
         return jnp.minimum(loss, at_step(self.cap, step, loss.dtype))
 
 
-class DecayDamping(Formula):
+class DecayDamping(_Memoryless):
     """`λ = max(initial · rate^step, floor)`."""
 
     initial: float = eqx.field(static=True, default=1e-3)
