@@ -12,10 +12,10 @@ import dngd
 
 
 def main(seconds: float = 15.0, steps: int | None = None, out: Path = Path("ensemble.png")) -> float:
-    problem = dngd.catalogue.heat()
+    problem = dngd.catalogue.burgers()
     several = dngd.ensemble(problem, seeds=4, seconds=seconds, steps=steps)  # compiled once
 
-    points = np.random.default_rng(0).random((2000, 2))
+    points = problem.evaluator.points(0)[:2000]
     exact = problem.evaluator.exact(points)
     error = np.sqrt(np.mean([(one(points) - exact) ** 2 for one in several.members]))
     spread = np.sqrt(np.mean(several.spread(points) ** 2))

@@ -37,8 +37,11 @@ def untrained(problem, *, observers=(), **settings):
     return dngd.Solution(problem, model, model, summary, [row])
 
 
+LONG = {"cylinder_drag"}  # derivatives of three fields, and an integral of them
+
+
 @pytest.mark.usefixtures("as_users_run_it")
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in FIGURES])
 def test_example_draws_its_figure(name, tmp_path, monkeypatch):
     monkeypatch.setattr(dngd, "solve", untrained)
     monkeypatch.setattr(importlib.import_module("dngd.solution.ensemble"), "solve", untrained)
