@@ -169,6 +169,7 @@ def _facts(run: Run) -> str:
     summary = run.summary
     facts = [
         ("relative L² error", scientific(run.rel_l2)),
+        ("estimated error", scientific(as_number(summary.get("estimate")))),
         ("best", scientific(as_number(summary.get("best_rel_l2")))),
         ("loss", scientific(as_number(summary.get("loss")))),
         ("steps", plain(as_number(summary.get("steps")))),

@@ -15,6 +15,9 @@ from dngd.train.estimate import Estimate
 from dngd.train.position import Position
 from dngd.train.state import RunState
 
+AXES = 20
+"""Coordinates of a point that a summary tells."""
+
 
 def history_row(position: Position, info: Info, stage: str, method: str) -> dict[str, Any]:
     """Describe one step as `report/schema/history.json` has it: every number of the optimizer's, and its place."""
@@ -59,6 +62,7 @@ def run_summary(
         "best_rel_l2": _known(position.best_rel_l2),
         "estimate": None if estimate is None else _known(estimate.rel_l2),
         "estimates": {} if estimate is None else {name: _known(one) for name, one in estimate.fields.items()},
+        "largest_at": [] if estimate is None or len(estimate.largest_at) > AXES else list(estimate.largest_at),
         "loss": _known(position.loss),
         "steps": position.step,
         "seconds": position.seconds,
