@@ -13,11 +13,18 @@ from dngd.train import processes
 class Cluster:
     """Who is who, where neither Slurm nor Open MPI nor Kubernetes says it (docs/scaling.md)."""
 
-    coordinator: Annotated[str | None, tyro.conf.arg(metavar="HOST:PORT", help_behavior_hint="")] = None
+    coordinator: Annotated[
+        str | None,
+        tyro.conf.arg(name="cluster.coordinator", prefix_name=False, metavar="HOST:PORT", help_behavior_hint=""),
+    ] = None
     """address of process 0"""
-    processes: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None
+    processes: Annotated[
+        int | None, tyro.conf.arg(name="cluster.processes", prefix_name=False, metavar="N", help_behavior_hint="")
+    ] = None
     """number of processes"""
-    process: Annotated[int | None, tyro.conf.arg(metavar="K", help_behavior_hint="")] = None
+    process: Annotated[
+        int | None, tyro.conf.arg(name="cluster.process", prefix_name=False, metavar="K", help_behavior_hint="")
+    ] = None
     """number of this process, from 0 on"""
 
 
@@ -25,9 +32,11 @@ class Cluster:
 class Together:
     """Several devices and processes (docs/scaling.md)."""
 
-    devices: Annotated[str | None, tyro.conf.arg(metavar="N|all", help_behavior_hint="")] = None
+    devices: Annotated[str | None, tyro.conf.arg(prefix_name=False, metavar="N|all", help_behavior_hint="")] = None
     """share out the points of each step over devices (1)"""
-    distributed: Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help_behavior_hint="")] = False
+    distributed: Annotated[
+        bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(prefix_name=False, help_behavior_hint="")
+    ] = False
     """this process is one of several (docs/scaling.md)"""
     cluster: Cluster = Cluster()
 
@@ -45,4 +54,4 @@ class Together:
         return number
 
 
-Machines = Annotated[Together, tyro.conf.arg(name="")]
+Machines = Annotated[Together, tyro.conf.arg(name="machines", prefix_name=False)]
