@@ -44,7 +44,15 @@ def started(folder, *arguments, count=2, changed=()):
     running = []
     for number in range(count):
         given = [*arguments, *(changed if number == count - 1 else ())]
-        together = ["--distributed", "--coordinator", address, "--processes", str(count), "--process", str(number)]
+        together = [
+            "--distributed",
+            "--cluster.coordinator",
+            address,
+            "--cluster.processes",
+            str(count),
+            "--cluster.process",
+            str(number),
+        ]
         command = [sys.executable, "-m", "dngd", *given, *together]
         log = (folder / f"log{number}.txt").open("w")
         running.append(subprocess.Popen(command, env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT))
