@@ -33,7 +33,7 @@ from dngd.train.position import Window
 from dngd.train.run import Run
 from dngd.train.state import RunState
 
-NEAR, FAR = 1e-3, 1e-7
+NEAR, FAR = 1e-3, 1e-9
 """The two λ, from trials with good and failed runs (docs/notebook/unseen.md)."""
 
 DRAWS, MOST = 4, 32
