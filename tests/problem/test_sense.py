@@ -58,6 +58,7 @@ BAD = [
     (lambda: dngd.Robin(0.0, a=np.nan), "a=nan must be finite"),
     (lambda: dngd.Robin(0.0, b="1"), "b='1' is not a number"),
     (lambda: dngd.Periodic("x", order=-1), "order=-1 must be"),
+    (lambda: problem(dngd.Equation(lambda u: u.d(*"x" * 12))), "a derivative of order 12 is asked for"),
     (lambda: problem(dngd.Equation(lambda x: x)), "does not depend on u"),
     (lambda: dngd.Problem(BOX, {"heat": dngd.Equation(lambda u: u.t, weight=0.0)}), "all weights are zero"),
     (lambda: problem(dngd.Equation(scaled), constants={"a": 1.0}, stages=stages(0.5, 0.5)), "leave nothing"),

@@ -1,6 +1,7 @@
 """Equations that read like equations."""
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -134,7 +135,7 @@ class FieldFunction(eqx.Module):
 def _check_names(function: Callable, coordinates: Coordinates, fields: Mapping, parameters: Mapping) -> None:
     """Refuse arguments that are no field, coordinate or parameter, and names that are two of them."""
     known = [*fields, *coordinates.names, *parameters]
-    repeated = sorted({name for name in known if known.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(known).items() if count > 1)
     if repeated:
         raise ValueError(f"the name {repeated[0]!r} is declared twice among fields, coordinates and parameters")
     for name, argument in inspect.signature(function).parameters.items():
