@@ -7,6 +7,8 @@ import numbers
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 
 def number(
     name: str,
@@ -39,11 +41,36 @@ def positive(name: str, value: Any, hint: str = "") -> None:
     number(name, value, 0.0, open_low=True, hint=hint)
 
 
-def count(name: str, value: Any, least: int = 1, hint: str = "") -> None:
-    """Refuse anything but a whole number of at least `least`."""
+def count(name: str, value: Any, least: int = 1, hint: str = "", most: int | None = None) -> None:
+    """Refuse anything but a whole number of at least `least`, and at most `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         wanted = "a positive whole number" if least == 1 else f"a whole number of at least {least}"
         raise ValueError(f"{name}={value!r} must be {wanted}{_and(hint)}")
+    if most is not None and value > most:
+        raise ValueError(f"{name}={value} exceeds {most}{_and(hint)}")
+
+
+def array(name: str, value: Any, finite: bool = True) -> np.ndarray:
+    """Read real numbers as an array of floats; refuse what NumPy would take with a loss.
+
+    **Example:** `array("values", [1j])` raises "values: numbers are complex; …".
+    """
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name}: {np.ma.count_masked(value)} entries are masked; remove them first")
+    try:
+        found = np.asarray(value)
+        found = found.astype(float) if found.dtype.kind == "O" and not _holds_text(found) else found
+    except (ValueError, TypeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"{name}: {reason}; pass an array of real numbers, all rows of one length") from error
+    if found.dtype.kind == "c":
+        raise TypeError(f"{name}: numbers are complex; give real and imaginary part as two fields")
+    if found.dtype.kind in "OSUmM" or found.dtype.names:
+        raise TypeError(f"{name}: entries have type {found.dtype}; pass an array of real numbers")
+    found = found.astype(float)
+    if finite and not np.isfinite(found).all():
+        raise ValueError(f"{name}: an entry is not finite; remove it first")
+    return found
 
 
 def boolean(name: str, value: Any) -> None:
@@ -74,6 +101,10 @@ def unknown(what: str, name: str, known: Iterable[str], also: Iterable[str] = ()
     close = _closest(name, [*known, *also])
     suggestion = f"; did you mean {close!r}?" if close else ""
     return f"unknown {what} {name!r}: there {'is' if len(known) == 1 else 'are'} {', '.join(known)}{suggestion}"
+
+
+def _holds_text(values: np.ndarray) -> bool:
+    return any(isinstance(one, (str, bytes)) for one in values.ravel())
 
 
 def _closest(name: str, known: list[str]) -> str:

@@ -57,7 +57,7 @@ def _is_unfinished(path: Path, config: Config) -> bool:
     except RunDirectoryError:
         return False
     stored.pop("problem", None)
-    return stored == config.as_dict() and (summary is None or summary["status"] != "finished")
+    return stored == config.as_dict() and (summary is None or summary.get("status") != "finished")
 
 
 def conclude(solution: library.Solution, out: Path, quiet: bool) -> int:

@@ -13,6 +13,7 @@ from dngd.config.setting import at_least, check_all, filled, make, one_of, setti
 
 Precision = Literal["float64", "float32"]
 BUDGETS = ("seconds", "steps")
+MOST_POINTS = 10**9
 SHARE = partial(check.number, low=0.0, high=1.0, hint="it is a share of the budget")
 
 
@@ -21,11 +22,15 @@ def _check_name(name: str, value: Any) -> None:
         raise TypeError(f"{name}={value!r} must be a name")
 
 
+def _check_seed(name: str, value: Any) -> None:
+    check.count(name, value, least=0, most=2**63 - 1, hint="JAX makes keys of at most 63 bits")
+
+
 def _check_points(name: str, value: Any) -> None:
     if not isinstance(value, Mapping):
         raise TypeError(f"{name}={value!r} must map conditions to numbers, such as interior=400")
     for condition, count in value.items():
-        check.count(f"{name}[{condition!r}]", count)
+        check.count(f"{name}[{condition!r}]", count, most=MOST_POINTS, hint="no step could hold so many")
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class Config:
     seconds: float | None = setting("training time, without compilation", check.positive, 60.0, extendable=True)
     steps: int | None = setting("number of steps", check.count, extendable=True)
     target: float | None = setting("relative error at which to stop", check.positive, extendable=True)
-    seed: int | None = setting("seed of weights and points", at_least(0), 0)
+    seed: int | None = setting("seed of weights and points", _check_seed, 0)
     precision: Precision | None = setting("precision of all numbers", one_of(Precision), "float64")
     points: dict[str, int] = field(
         default_factory=dict, metadata={"help": "points per step: interior=400 boundary=100", "check": _check_points}

@@ -1,6 +1,7 @@
 """Equations that read like equations."""
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -119,11 +120,14 @@ class FieldFunction(eqx.Module):
         for name, size in self.fields:
             arguments[name] = Field(name, source, start, None if size == 1 else size)
             start += size
+        named_in = inspect.signature(self.function).parameters
         for name in self.coordinates.names:
+            if name not in named_in:  # there may be 10⁵ of them
+                continue
             positions = self.coordinates.positions(name)
             arguments[name] = point[positions[0]] if len(positions) == 1 else point[positions[0] : positions[-1] + 1]
         arguments |= named
-        wanted = [name for name in inspect.signature(self.function).parameters if name in arguments]
+        wanted = [name for name in named_in if name in arguments]
         result = self.function(**{name: arguments[name] for name in wanted})
         if isinstance(result, (tuple, list)):
             return jnp.concatenate([jnp.ravel(jnp.asarray(plain(part))) for part in result])
@@ -134,7 +138,7 @@ class FieldFunction(eqx.Module):
 def _check_names(function: Callable, coordinates: Coordinates, fields: Mapping, parameters: Mapping) -> None:
     """Refuse arguments that are no field, coordinate or parameter, and names that are two of them."""
     known = [*fields, *coordinates.names, *parameters]
-    repeated = sorted({name for name in known if known.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(known).items() if count > 1)
     if repeated:
         raise ValueError(f"the name {repeated[0]!r} is declared twice among fields, coordinates and parameters")
     for name, argument in inspect.signature(function).parameters.items():

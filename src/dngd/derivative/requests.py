@@ -11,6 +11,9 @@ from dngd.derivative.multi_index import closure
 from dngd.derivative.names import Coordinates
 from dngd.derivative.taylor import along_axes, taylor
 
+HIGHEST = 8
+"""Order of derivatives; compiling the twelfth takes for ever."""
+
 
 @dataclass(frozen=True)
 class Requests:
@@ -52,6 +55,11 @@ class Recorder:
     asked: set[tuple[int, ...] | None] = field(default_factory=set)  # None is the Laplacian
 
     def derivative(self, axes: tuple[int, ...]) -> Array:
+        if len(axes) > HIGHEST:
+            raise ValueError(
+                f"a derivative of order {len(axes)} is asked for, and the highest is {HIGHEST}: programs grow with the "
+                "partitions of the order; introduce a field for a lower derivative, with an equation of its own"
+            )
         self.asked.add(tuple(sorted(axes)))
         return jnp.zeros(self.outputs)
 

@@ -1,9 +1,11 @@
 """Settings that are a number or an optax-style schedule `step -> number`."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from dngd import check
@@ -26,3 +28,9 @@ def check_schedule(name: str, schedule: Schedule, *bounds: float, **options: Any
     """Refuse what is neither a function of the step nor a number within bounds (see `dngd.check.number`)."""
     if not callable(schedule):
         check.number(name, schedule, *bounds, hint="pass a float or a schedule, a function of the step", **options)
+        return
+    with contextlib.suppress(Exception):  # a schedule that fails, or returns no number, says so at the first step
+        first = np.asarray(schedule(jnp.zeros((), int)))
+        schedule = float(first) if first.dtype.kind in "biuf" else schedule
+    if not callable(schedule):
+        check.number(f"{name} at step 0", schedule, *bounds, **options)

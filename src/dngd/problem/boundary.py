@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from dngd import check
 from dngd.check import unknown
 from dngd.derivative import directional, partial
 from dngd.problem.condition import Condition, Known, region_of
@@ -72,6 +73,12 @@ class Robin(Condition):
     on: Region | tuple[str, ...] | str | None = None
     sampling: Sampling = Sampling()
 
+    def __check_init__(self):
+        check.number("Robin: a", self.a)
+        check.number("Robin: b", self.b)
+        if not self.a and not self.b:
+            raise ValueError("Robin: a=0 and b=0 say nothing about the field; give at least one of them")
+
     def draw(self, key, domain, count):
         return self.sampling.points(key, region_of(domain, self.on), count)
 
@@ -106,6 +113,9 @@ class Periodic(Condition):
     order: int = eqx.field(static=True, default=1)
     fields: tuple[str, ...] | str | None = eqx.field(static=True, default=None)
     sampling: Sampling = Sampling()
+
+    def __check_init__(self):
+        check.count("Periodic: order", self.order, least=0)
 
     def draw(self, key, domain, count):
         domain.pair(self.coordinate)

@@ -6,6 +6,7 @@ points. Functions given by the user take coordinates and constants by name, one 
 """
 
 import abc
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -122,6 +123,12 @@ class Equation(Condition):
     def outputs(self, setting: Setting) -> int:
         """Number of residuals at a point."""
         return self._compiled(setting).outputs or 1
+
+    def depends_on_unknowns(self, setting: Setting) -> bool:
+        """Whether it asks for a field or a coefficient."""
+        asked = self._compiled(setting).requests
+        names = inspect.signature(self.equation).parameters
+        return bool(asked.indices) or asked.laplacian or any(name in setting.coefficients for name in names)
 
     def _compiled(self, setting: Setting) -> FieldFunction:
         named = dict(setting.constants) | dict(setting.coefficients)

@@ -33,7 +33,7 @@ class Data(Condition):
     noise: float | tuple[float, ...] | None = eqx.field(static=True)
 
     def __init__(self, at, values, *, points=None, weight=1.0, fields=None, sampling=None, noise=None):
-        at, values = np.asarray(at, float), np.asarray(values, float)
+        at, values = check.array("Data: points", at), check.array("Data: values", values)
         if at.ndim == 1:
             raise ValueError(
                 f"Data: points of shape {at.shape} need one row a point; pass at[:, None] for points of one "
@@ -45,8 +45,6 @@ class Data(Condition):
                 f"Data: points of shape {at.shape} and values of shape {values.shape} do not match; "
                 "give one row of values for each point"
             )
-        if not (np.isfinite(at).all() and np.isfinite(values).all()):
-            raise ValueError("Data: a point or value is not finite; remove missing observations first")
         if points is not None and points > len(at):
             raise ValueError(f"Data: points={points} exceeds the {len(at)} observations; lower it or leave it out")
         if noise is not None:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from dngd import check
 from dngd.derivative.names import Coordinates
 from dngd.problem.by_name import check_arguments
 from dngd.problem.region import (
@@ -250,6 +251,7 @@ class Ball(Domain):
             raise ValueError(f"Ball: dimension={dimension!r} must be a positive whole number")
         if not 0 < radius < math.inf:
             raise ValueError(f"Ball: radius={radius!r} must be positive")
+        check.boolean("Ball: radial", radial)
         self.size, self.radius, self.name, self.radial = dimension, float(radius), name, radial
 
     @property

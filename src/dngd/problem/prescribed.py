@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from dngd import check
 from dngd.problem.by_name import call_by_name, check_arguments
 from dngd.problem.condition import Setting
 
@@ -28,6 +29,8 @@ class Prescribed(eqx.Module):
         outputs = setting.outputs(fields)
         if callable(value):
             check_arguments(value, [*setting.domain.coordinates.names, *setting.constants], "the prescribed value")
+        elif not isinstance(value, jax.core.Tracer):
+            value = check.array("the prescribed value", value)
         made = cls(
             value if callable(value) else tuple(np.ravel(value).tolist()),
             (setting.domain.coordinates, setting.size),
@@ -42,7 +45,10 @@ class Prescribed(eqx.Module):
     def __call__(self, point: Float[Array, " d"]) -> Float[Array, " k"]:
         coordinates, size = self.setting
         value = call_by_name(self.value, coordinates, point, self.constants) if callable(self.value) else self.value
-        value = jnp.ravel(jnp.stack(value) if isinstance(value, (tuple, list)) else jnp.asarray(value, point.dtype))
+        value = jnp.ravel(jnp.stack(value) if isinstance(value, (tuple, list)) else jnp.asarray(value))
+        if jnp.iscomplexobj(value):
+            raise TypeError("the prescribed value is complex; prescribe real and imaginary part as two fields")
+        value = value.astype(point.dtype)
         if len(value) == size != len(self.outputs):
             value = take(value, self.outputs)
         if len(value) not in (1, len(self.outputs)):

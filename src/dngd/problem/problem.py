@@ -22,6 +22,7 @@ from dngd.problem.model import Model
 from dngd.problem.parameters import with_parameters
 from dngd.problem.preset import check_preset
 from dngd.problem.sampling import Adaptive, Sampling
+from dngd.problem.sense import check_sense
 from dngd.problem.stage import Stage, continued
 from dngd.term import Term
 
@@ -111,6 +112,7 @@ class Problem:
         for name, preset in self.presets.items():
             check_preset(name, preset, self.conditions)
         self.terms()  # finds misspelt names now rather than when training starts
+        check_sense(self)
         filled = {name: self._filled(condition) for name, condition in self.conditions.items()}
         object.__setattr__(self, "conditions", filled)
         _ = self.evaluator
@@ -215,7 +217,7 @@ class Problem:
         self, model: Callable, points: Float[Array, "N d"] | Float[np.ndarray, "N d"], **parameters: Any
     ) -> np.ndarray:
         """The fields at points: `(N, fields)`. Parameters are given by name, or as further columns of the points."""
-        points = self.domain.completed(np.asarray(points), parameters)
+        points = self.domain.completed(check.array("points", points, finite=False), parameters)
         return np.asarray(predict(model, jnp.asarray(points, jnp.result_type(float))))
 
     def with_points(self, counts: Mapping[str, int]) -> "Problem":
@@ -283,8 +285,5 @@ def _check_distinct(**kinds: Iterable[str]) -> None:
 
 
 def _arrays(values: Mapping[str, float]) -> dict[str, Array]:
-    arrays = {name: jnp.asarray(value, float) for name, value in values.items()}
-    for name, array in arrays.items():
-        if not isinstance(array, jax.core.Tracer) and not np.isfinite(array).all():
-            raise ValueError(f"{name}={values[name]!r} is not finite")
-    return arrays
+    read = {name: value if isinstance(value, jax.Array) else check.array(name, value) for name, value in values.items()}
+    return {name: jnp.asarray(value, float) for name, value in read.items()}

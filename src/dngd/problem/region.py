@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from dngd import check
 from dngd.check import unknown
 from dngd.derivative.names import Coordinates
 from dngd.problem.by_name import call_by_name
@@ -179,11 +180,9 @@ class PointSet(Region):
     points: Float[np.ndarray, "M d"]
 
     def __init__(self, points):
-        points = np.asarray(points, float)
+        points = check.array("PointSet: points", points)
         if points.ndim != 2 or not len(points):
             raise ValueError(f"PointSet: points of shape {points.shape} must have shape (M, d) with M > 0")
-        if not np.isfinite(points).all():
-            raise ValueError("PointSet: a point is not finite; remove it")
         self.points = points
 
     @property
@@ -226,6 +225,13 @@ class Part(Region):
 
     def __init__(self, whole: Region, mask: Callable, names: Coordinates):
         self.whole, self.mask, self.names = whole, mask, names
+        point = jax.ShapeDtypeStruct((len(names.axes),), jnp.result_type(float))
+        made = jax.eval_shape(lambda point: jnp.asarray(call_by_name(mask, names, point)), point)
+        if made.dtype != bool or made.shape:
+            raise TypeError(
+                f"the mask returns {made.dtype}{list(made.shape)}, not True or False; write a comparison such as "
+                "x**2 + y**2 > 0.25"
+            )
         # A property of the region, hence a fixed seed.
         trials = np.random.default_rng(0).random((ACCEPTANCE_TRIALS, whole.unit_dimension))
         with jax.ensure_compile_time_eval():  # a number, also where points are drawn in a compiled function

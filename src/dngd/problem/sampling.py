@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from dngd import check
 from dngd.check import unknown
 from dngd.problem.region import PointSet, Region
 
@@ -46,6 +47,7 @@ class Adaptive(eqx.Module):
     def __check_init__(self):
         if isinstance(self.candidates, bool) or not isinstance(self.candidates, int) or self.candidates < 2:
             raise ValueError(f"Adaptive: candidates={self.candidates!r} must be a whole number of at least 2")
+        check.boolean("Adaptive: weighted", self.weighted)
         for name in ("power", "floor"):
             value = getattr(self, name)
             if not 0 <= value < math.inf:
@@ -93,6 +95,8 @@ class Sampling(eqx.Module):
     def __check_init__(self):
         if self.method not in get_args(Method):
             raise ValueError(unknown("sampling method", str(self.method), get_args(Method)))
+        if not isinstance(self.clustered, (bool, tuple, list)):
+            raise TypeError(f"Sampling: clustered={self.clustered!r} must be True, False, or names of faces")
         every = self.every
         if every is not None and (isinstance(every, bool) or not isinstance(every, int) or every < 1):
             raise ValueError(f"Sampling: every={every!r} must be a positive number of steps, or None for fixed points")

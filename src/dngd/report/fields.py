@@ -49,9 +49,14 @@ class Fields:
             raise RunError(
                 f"{path} is missing: the problem cannot be viewed, or the run stopped before its first checkpoint"
             ) from None
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
             raise RunError(f"{path} could not be read ({error}); `dngd resume` writes it anew") from error
-        return cls.from_arrays(arrays, path)
+        try:
+            return cls.from_arrays(arrays, path)
+        except (ValueError, TypeError) as error:
+            if isinstance(error, RunError):
+                raise
+            raise RunError(f"{path} holds no fields ({error}); `dngd resume` writes it anew") from error
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], path: str | Path) -> "Fields":
@@ -63,6 +68,8 @@ class Fields:
         field_names = tuple(str(name) for name in np.atleast_1d(arrays["field_names"]))
         axes = tuple(np.asarray(arrays[f"axis_{k}"], float) for k in range(len(axis_names)) if f"axis_{k}" in arrays)
         expected = (*(axis.size for axis in axes), len(field_names))
+        if any(size == 0 for size in expected):
+            raise RunError(f"{path} is empty: its axes and fields have sizes {expected}")
         if len(axes) != len(axis_names) or len(axes) not in (1, 2) or any(axis.ndim != 1 for axis in axes):
             raise RunError(f"{path} has axes {axis_names}: expected one or two, each with a 1-d grid axis_0, axis_1")
         values = {}

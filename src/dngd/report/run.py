@@ -4,7 +4,6 @@ A run may have failed, may have been killed while it wrote, or may still be goin
 completeness: whatever is missing or damaged becomes a note that the reader of a report sees.
 """
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ import yaml
 from jaxtyping import Float
 
 from dngd.report.fields import Fields, RunError
+from dngd.train.sealed import contents, unseal
 
 _FILES = ("summary.json", "history.jsonl", "config.yaml")
 
@@ -47,7 +47,7 @@ class Run:
             raise RunError(f"{directory} {reason}; give a run directory, or a directory of run directories")
         notes: list[str] = []
         config = _flat(_read_mapping(directory / "config.yaml", yaml.safe_load, notes))
-        summary = _read_mapping(directory / "summary.json", json.loads, notes)
+        summary = _read_mapping(directory / "summary.json", unseal, notes)
         history = _read_history(directory / "history.jsonl", notes)
         return cls(directory, _complete(summary, config, history), config, history, tuple(notes))
 
@@ -139,9 +139,12 @@ def natural(text: str) -> list[tuple[int, int, str]]:
 
 def as_number(value: Any) -> float:
     """Read a finite float, or NaN for everything else that a damaged or foreign file may hold."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return math.nan
-    return float(value)
+    try:
+        return float(value) if math.isfinite(value) else math.nan
+    except OverflowError:  # a whole number of hundreds of digits
+        return math.nan
 
 
 def _walk(directory: Path) -> Iterable[Path]:
@@ -157,11 +160,11 @@ def _walk(directory: Path) -> Iterable[Path]:
 def _read_mapping(path: Path, parse: Any, notes: list[str]) -> dict[str, Any]:
     """Parse a file that should hold one mapping; trouble becomes a note."""
     try:
-        value = parse(path.read_text(encoding="utf-8"))
+        value = parse(contents(path))
     except FileNotFoundError:
         notes.append(f"{path.name} is missing")
         return {}
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         notes.append(f"{path.name} could not be read: {' '.join(str(error).split())}")
         return {}
     if not isinstance(value, dict):
@@ -179,7 +182,7 @@ def _flat(config: dict[str, Any]) -> dict[str, Any]:
 def _read_history(path: Path, notes: list[str]) -> tuple[dict[str, Any], ...]:
     """Read the rows that can be read. A torn last line is normal; other damaged lines are counted in a note."""
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = contents(path).split(b"\n")
     except FileNotFoundError:
         notes.append("history.jsonl is missing: no step was recorded")
         return ()
@@ -191,13 +194,10 @@ def _read_history(path: Path, notes: list[str]) -> tuple[dict[str, Any], ...]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            rows.append(unseal(line))
         except ValueError:
-            row = None
-        if isinstance(row, dict):
-            rows.append(row)
-        elif number < len(lines):  # the last element follows the last newline: torn, or empty
-            damaged.append(number)
+            if number < len(lines):  # the last element follows the last newline: torn, or empty
+                damaged.append(number)
     if damaged:
         notes.append(f"history.jsonl: {len(damaged)} damaged line(s) left out, the first is line {damaged[0]}")
     return tuple(rows)

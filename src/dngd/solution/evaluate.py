@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
+from dngd import check
 from dngd.check import unknown
 from dngd.derivative import FieldFunction
 from dngd.optimize.compiled import ONCE, compiled
@@ -58,7 +59,8 @@ def residual(
 
 def placed(problem: Problem, points: ArrayLike, parameters: Mapping[str, Any]) -> Float[Array, "N d"]:
     """Points with the values of the parameters."""
-    return jnp.asarray(problem.domain.completed(np.asarray(points, float), parameters), jnp.result_type(float))
+    points = problem.domain.completed(check.array("points", points, finite=False), parameters)
+    return jnp.asarray(points, jnp.result_type(float))
 
 
 def at_points(function: Callable, points: Float[Array, "N d"]) -> np.ndarray:

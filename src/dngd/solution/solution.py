@@ -40,7 +40,7 @@ class Solution:
     def predict(self, points: ArrayLike, **parameters: Any) -> np.ndarray:
         """Evaluate the fields at points: `(N, fields)`, in the order of the problem's fields."""
         with self._precision():
-            return self.problem.predict(self.model, np.asarray(points, float), **parameters)
+            return self.problem.predict(self.model, points, **parameters)
 
     __call__ = predict
 

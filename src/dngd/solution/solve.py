@@ -1,6 +1,7 @@
 """From a problem to its solution in one call, and back from a run directory."""
 
 import contextlib
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,16 @@ from dngd.problem.problem import Problem
 from dngd.solution.solution import Solution
 from dngd.train.directory import RunDirectory, read_config, read_summary
 from dngd.train.history import read as read_history
-from dngd.train.kept import load_state
+from dngd.train.kept import check_problem, load_state
 from dngd.train.locate import find_problem
 from dngd.train.observer import as_observers
 from dngd.train.processes import agreed_settings, leads, several
 from dngd.train.progress import default_progress
 from dngd.train.run import Run
 from dngd.train.trainer import train, working_precision
+
+NEEDED = "problem", "method", "status", "outcome", "message", "rel_l2", "precision"
+"""Entries of a summary that are read by name."""
 
 
 def solve(
@@ -87,6 +91,8 @@ def resume(
         problem = _stored_problem(stored["problem"], "resume") if problem is None else problem
         config = Config.from_dict(settings).resolved(problem)  # before anything is written
         if directory is not None:
+            with working_precision(config.precision):
+                check_problem(directory.checkpoints, problem)
             directory.change(stored)
         return _trained(problem, config, directory, quiet, observers, mesh)
 
@@ -106,9 +112,14 @@ def load(path: str | Path, problem: Problem | None = None) -> Solution:
     summary = read_summary(path)
     if summary is None:
         raise ValueError(f"{path} holds no summary yet: the run was stopped before its first step")
+    if missing := [name for name in NEEDED if name not in summary]:
+        raise ValueError(f"{path}: summary.json lacks {', '.join(missing)}; restore it, or write it anew: dngd resume")
     with working_precision(config.precision):
         run = Run(problem, config)
-        state, _, _ = load_state(path / "checkpoint", run)
+        state, _, notes = load_state(path / "checkpoint", run)
+        for note in notes:
+            if "was refused" in note:  # so this is not the last state of the run
+                warnings.warn(f"{path}: {note}; an earlier checkpoint was loaded", stacklevel=2)
         model, last = (run.solution(state, one) for one in (state.best, state.model))
     return Solution(problem, model, last, summary, read_history(path / "history.jsonl"))
 

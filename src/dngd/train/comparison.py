@@ -89,7 +89,7 @@ class Comparison:
     def _run_one(self, name: str, config: Config, launch: Launch) -> int:
         directory = self.out / name
         summary = read_summary(directory)
-        if summary is not None and summary["status"] == "finished":
+        if summary is not None and summary.get("status") == "finished":
             print(f"{name}: finished before", flush=True)
             return 0
         print(f"{name}: …", flush=True)
@@ -97,7 +97,7 @@ class Comparison:
         command = [sys.executable, "-m", "dngd.train.one_run", str(directory), json.dumps(settings)]
         ended = launch(command, _variables())
         summary = read_summary(directory)
-        if summary is None or (ended.code != 0 and summary["status"] == "running"):
+        if summary is None or (ended.code != 0 and summary.get("status") == "running"):
             summary = self._record_death(directory, config, summary, ended)
         error = summary["rel_l2"]
         shown = summary["message"] if error is None else f"error {error:.2e}"

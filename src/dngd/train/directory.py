@@ -13,6 +13,7 @@ from typing import Any
 from dngd.train import lock
 from dngd.train.files import atomic_write, writing
 from dngd.train.history import plain
+from dngd.train.sealed import contents, seal, unseal
 
 CONFIG, SUMMARY, HISTORY, CHECKPOINT, LOCK = "config.yaml", "summary.json", "history.jsonl", "checkpoint", ".lock"
 
@@ -70,7 +71,7 @@ class RunDirectory:
         """Replace `summary.json`; numbers that are not finite become null."""
         text = json.dumps(plain(summary), indent=2, ensure_ascii=False) + "\n"
         with writing(self.path / SUMMARY, RunDirectoryError):
-            atomic_write(self.path / SUMMARY, text.encode())
+            atomic_write(self.path / SUMMARY, seal(text))
 
     def close(self) -> None:
         """Let go of the lock."""
@@ -90,7 +91,7 @@ def read_config(path: str | os.PathLike) -> dict[str, Any]:
     import yaml
 
     remedy = "write settings as `name: value`, or restore the file"
-    config = _read(Path(path) / CONFIG, yaml.safe_load, "plain YAML", yaml.YAMLError, remedy)
+    config = _read(Path(path) / CONFIG, yaml.safe_load, "plain YAML", (yaml.YAMLError, ValueError), remedy)
     if config is None:
         raise RunDirectoryError(
             f"{path} is not a run directory (it has no {CONFIG}); check the path, or start a run with dngd solve"
@@ -100,20 +101,21 @@ def read_config(path: str | os.PathLike) -> dict[str, Any]:
 
 def read_summary(path: str | os.PathLike) -> dict[str, Any] | None:
     """Read the summary of a run directory, None if there is none yet; needs no lock."""
-    return _read(Path(path) / SUMMARY, json.loads, "JSON", ValueError, "remove it, or restore the file")
+    remedy = "remove it, or restore the file"
+    return _read(Path(path) / SUMMARY, unseal, "JSON", ValueError, remedy)
 
 
-def _read(
-    file: Path, parse: Callable[[str], Any], form: str, trouble: type[Exception], remedy: str
-) -> dict[str, Any] | None:
+def _read(file: Path, parse: Callable[[bytes], Any], form: str, trouble: Any, remedy: str) -> dict[str, Any] | None:
     """Read the mapping that a file holds; None if there is no such file."""
     try:
-        found = parse(file.read_text(encoding="utf-8"))
+        found = parse(contents(file))
     except FileNotFoundError:
         return None
     except OSError as error:
         raise RunDirectoryError(f"cannot read {file}: {error.strerror}; check its permissions") from error
-    except (trouble, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise RunDirectoryError(f"{file} is nested too deeply; {remedy}") from None
+    except trouble as error:
         raise RunDirectoryError(f"{file} is not {form} ({' '.join(str(error).split())}); {remedy}") from error
     if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
         raise RunDirectoryError(f"{file} holds a {type(found).__name__}, not a mapping from names to values; {remedy}")

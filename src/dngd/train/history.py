@@ -14,6 +14,7 @@ from typing import Any
 
 from dngd.check import count
 from dngd.train.files import write_all, writing
+from dngd.train.sealed import contents, seal, unseal
 
 
 class HistoryError(Exception):
@@ -53,7 +54,7 @@ class History:
             line = json.dumps(row, allow_nan=False)  # the common case, and several times faster than `plain`
         except (TypeError, ValueError):
             line = json.dumps(plain(row))
-        data = line.encode() + b"\n"
+        data = seal(line) + b"\n"
         with writing(self.path, HistoryError):
             try:
                 write_all(self._file, data)
@@ -106,7 +107,7 @@ def read(path: str | os.PathLike) -> list[dict[str, Any]]:
     """Read all rows of a history, without a torn last line."""
     path = Path(path)
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = contents(path).split(b"\n")
     except FileNotFoundError:
         raise HistoryError(f"there is no history at {path}; check the path, or start the run") from None
     except OSError as error:
@@ -115,9 +116,7 @@ def read(path: str | os.PathLike) -> list[dict[str, Any]]:
     rows = []
     for number, line in enumerate(lines, start=1):
         try:
-            row = json.loads(line)
-            if not isinstance(row, dict):
-                raise ValueError(f"a {type(row).__name__}, not an object")
+            row = unseal(line)
         except ValueError as error:
             if number == len(lines) and not torn:
                 break  # blocks that a power failure left unwritten can end in a newline too

@@ -4,8 +4,12 @@ import io
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
+import jax
 import numpy as np
 
+from dngd.problem.fingerprint import differences, fingerprint
+from dngd.problem.problem import Problem
 from dngd.problem.view import view
 from dngd.train import checkpoint
 from dngd.train.directory import RunDirectory, read_summary
@@ -57,7 +61,11 @@ class Kept(Observer):
         self._saved_at = state.position.seconds
         if self._directory is not None:
             self._history.sync()
-            metadata = {"step": state.position.step, "history": self._history.position}
+            metadata = {
+                "step": state.position.step,
+                "history": self._history.position,
+                "problem": fingerprint(run.given),
+            }
             checkpoint.save(self._directory.checkpoints, state, metadata)
         self.summarize(run, state)
 
@@ -89,5 +97,27 @@ class Kept(Observer):
 
 def load_state(checkpoints: Path, run: Run) -> tuple[RunState, dict[str, Any], list[str]]:
     """Load the state of the last good checkpoint, what was noted with it, and what a person should know."""
+    check_problem(checkpoints, run.given)
     position, _, _ = checkpoint.load(checkpoints, Position(), ".position")  # tells the shapes of the rest
-    return checkpoint.load(checkpoints, run.start(position))
+    state, metadata, notes = checkpoint.load(checkpoints, run.start(position))
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(eqx.filter(state.best, eqx.is_inexact_array))):
+        raise checkpoint.CheckpointError(
+            f"the parameters in {checkpoints} are not finite: the run has diverged, or the file was made by something "
+            "else; start anew in another directory"
+        )
+    return state, metadata, notes
+
+
+def check_problem(checkpoints: Path, problem: Problem) -> None:
+    """Refuse a run of another problem."""
+    _, metadata, _ = checkpoint.load(checkpoints, Position(), ".position")
+    stored = metadata.get("problem")
+    if not isinstance(stored, dict):
+        raise checkpoint.CheckpointError(
+            f"the checkpoint in {checkpoints} does not say which problem it is of: another version of dngd wrote it"
+        )
+    if different := differences(stored, fingerprint(problem)):
+        raise checkpoint.CheckpointError(
+            f"{checkpoints.parent} holds a run of another problem: {', '.join(different)} differ from those of "
+            f"{problem.name!r}; pass the problem that was solved, or start anew in another directory"
+        )

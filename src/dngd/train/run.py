@@ -53,7 +53,7 @@ class Run:
     objects would be compiled anew."""
 
     def __init__(self, problem: Problem, config: Config, mesh: Mesh | None = None):
-        formulation = Formulation.of(problem)
+        self.given, formulation = problem, Formulation.of(problem)
         left = {name: count for name, count in config.points.items() if name in formulation.problem.conditions}
         self.problem, self.config, self.mesh = formulation.problem.with_points(left), config, mesh
         self.formulation = replace(formulation, problem=self.problem)
@@ -160,6 +160,16 @@ class Run:
             for leaf in jax.tree.leaves(points):
                 if jnp.issubdtype(leaf.dtype, jnp.inexact) and not np.isfinite(np.asarray(leaf)).all():
                     raise ValueError(f"condition {name!r}: a sampled point is not finite; check its region or data")
+        for name, condition in self.problem.conditions.items():
+            prescribed = getattr(condition.residual(self.problem.setting()), "prescribed", None)
+            if prescribed is None or not callable(prescribed.value):
+                continue
+            values = jax.vmap(prescribed)(draw.batch[name])
+            if bad := int(np.sum(~np.isfinite(np.asarray(values)).all(axis=1))):
+                raise ValueError(
+                    f"condition {name!r}: the prescribed value is not finite at {bad} of {len(values)} points; check "
+                    "its function where a root, logarithm or quotient has no value"
+                )
         for phase in self.schedule.phases:
             check_method_fits(phase.method, self.config, self.plan(state).residuals)
 

@@ -159,14 +159,17 @@ class Schedule:
         for what, error in (("relative", position.rel_l2), ("estimated relative", position.estimate)):
             if config.target is not None and error <= config.target:
                 return "target", f"{what} error {error:.2e} reached {config.target:g}"
+        outcome = Outcome(position.outcome)
+        stuck = f"{position.idle} steps in a row did not move: {outcome.remedy}"
+        over = self.spent(position) >= 1
+        if over and 0 < position.step <= position.idle and outcome not in ENDINGS:  # none of them moved
+            return "diverged", stuck
         if config.steps is not None and position.step >= config.steps:
             return "steps", ""
         if config.seconds is not None and position.seconds >= config.seconds:
             return "seconds", ""
         if position.idle >= PATIENCE and self.is_last_part(position) and not self.has_another_window(position):
-            outcome = Outcome(position.outcome)
-            message = f"{PATIENCE} steps in a row did not move: {outcome.remedy}"
-            return ENDINGS.get(outcome, "diverged"), message
+            return ENDINGS.get(outcome, "diverged"), stuck
         return None
 
     def _lasted(self, share: float, position: Position, began: Mark) -> bool:
