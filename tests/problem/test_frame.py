@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import dngd
+from dngd.catalogue.gallery.kovasznay import kovasznay_in
 from dngd.problem.formulation import Formulation
 from dngd.problem.frame import find_frame, row_sizes
 from dngd.problem.model import Model
-from reproduce.gallery.steady import kovasznay
 
 MILLIMETRES = (40.0, 250.0, 1e-5)  # mm, mm/s, hPa s²/mm²
 
 
 def test_sizes_scale_with_the_units():
     length, speed, density = MILLIMETRES
-    one, other = (Formulation.of(kovasznay(*units)) for units in ((1.0, 1.0, 1.0), MILLIMETRES))
+    one, other = (Formulation.of(kovasznay_in(*units, "flow", "")) for units in ((1.0, 1.0, 1.0), MILLIMETRES))
     np.testing.assert_allclose(other.frame.half, length * one.frame.half)
     np.testing.assert_allclose(other.frame.size, jnp.asarray([speed, speed, density * speed**2]) * one.frame.size)
     force = density * speed**2 / length
@@ -30,7 +30,7 @@ def test_residuals_of_a_network_are_the_same_in_all_units():
     key = jax.random.key(0)
     found = []
     for units in ((1.0, 1.0, 1.0), MILLIMETRES):
-        formulation = Formulation.of(kovasznay(*units))
+        formulation = Formulation.of(kovasznay_in(*units, "flow", ""))
         model, batch = formulation.init(key), formulation.problem.sample(key)
         found.append([jax.vmap(t.residual, (None, 0))(model, batch[t.name]) for t in formulation.terms()])
     for one, other in zip(*found, strict=True):
@@ -63,7 +63,7 @@ def test_a_field_without_data_gets_the_size_at_which_it_matters():
 
 
 def test_every_residual_has_size_one_for_functions_of_these_sizes():
-    formulation = Formulation.of(kovasznay(*MILLIMETRES))
+    formulation = Formulation.of(kovasznay_in(*MILLIMETRES, "flow", ""))
     rows = row_sizes(formulation.problem.setting(), formulation.problem.conditions, formulation.frame)
     for name, sizes in rows.items():
         np.testing.assert_allclose(sizes, formulation.rows[name])

@@ -11,7 +11,7 @@ import yaml
 
 from dngd.config import Config
 from dngd.report import validate_run
-from dngd.train import comparison
+from dngd.train import launch
 from dngd.train.locate import find_problem
 from reproduce.published import ERRORS
 from reproduce.table import SIZES, TableStudy, about, default_methods, run_table
@@ -55,7 +55,7 @@ class Runs:
 def processes(monkeypatch):
     def use(**settings):
         runs = Runs(**settings)
-        monkeypatch.setattr(comparison, "subprocess", SimpleNamespace(run=runs))
+        monkeypatch.setattr(launch, "subprocess", SimpleNamespace(run=runs))
         return runs
 
     return use
