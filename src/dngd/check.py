@@ -69,7 +69,8 @@ def array(name: str, value: Any, finite: bool = True) -> np.ndarray:
         raise TypeError(f"{name}: entries have type {found.dtype}; pass an array of real numbers")
     found = found.astype(float)
     if finite and not np.isfinite(found).all():
-        raise ValueError(f"{name}: an entry is not finite; remove it first")
+        said = f"{name}: an entry is not finite; remove it first" if found.ndim else f"{name}={value!r} is not finite"
+        raise ValueError(said)
     return found
 
 

@@ -268,7 +268,7 @@ def base(**changes):
                 steps=1,
                 quiet=True,
             ),
-            "condition 'it': a sampled point is not finite",
+            "condition 'it': the curve's function must return finite points",
         ),
     ],
 )

@@ -62,7 +62,6 @@ BAD = [
     (lambda: problem(dngd.Equation(lambda x: x)), "does not depend on u"),
     (lambda: dngd.Problem(BOX, {"heat": dngd.Equation(lambda u: u.t, weight=0.0)}), "all weights are zero"),
     (lambda: problem(dngd.Equation(scaled), constants={"a": 1.0}, stages=stages(0.5, 0.5)), "leave nothing"),
-    (lambda: problem(constants={"a": 1.0}), "the constant 'a' is used by no condition"),
     (lambda: problem(coefficients={"a": 1.0}), "the coefficient 'a' is used by no condition"),
     (lambda: dngd.Adaptive(weighted="no"), "weighted='no' must be True or False"),
     (lambda: dngd.Sampling(clustered=3), "clustered=3 must be True"),

@@ -32,5 +32,5 @@ def check_schedule(name: str, schedule: Schedule, *bounds: float, **options: Any
     with contextlib.suppress(Exception):  # a schedule that fails, or returns no number, says so at the first step
         first = np.asarray(schedule(jnp.zeros((), int)))
         schedule = float(first) if first.dtype.kind in "biuf" else schedule
-    if not callable(schedule):
-        check.number(f"{name} at step 0", schedule, *bounds, **options)
+    if not callable(schedule):  # a schedule may begin at zero, as warm-ups do
+        check.number(f"{name} at step 0", schedule, *bounds, **options | {"open_low": False})

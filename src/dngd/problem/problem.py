@@ -8,7 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
+from numpy.typing import ArrayLike
 
 from dngd import check
 from dngd.check import unknown
@@ -213,9 +214,7 @@ class Problem:
             raise ValueError(f"problem {self.name!r} has no reference; give it one to measure errors")
         return self.evaluator.errors(model, quick)
 
-    def predict(
-        self, model: Callable, points: Float[Array, "N d"] | Float[np.ndarray, "N d"], **parameters: Any
-    ) -> np.ndarray:
+    def predict(self, model: Callable, points: ArrayLike, **parameters: Any) -> np.ndarray:
         """The fields at points: `(N, fields)`. Parameters are given by name, or as further columns of the points."""
         points = self.domain.completed(check.array("points", points, finite=False), parameters)
         return np.asarray(predict(model, jnp.asarray(points, jnp.result_type(float))))

@@ -44,17 +44,17 @@ def check_sense(problem: Any) -> None:
 
 
 def check_used(problem: Any) -> None:
-    """Refuse a constant or coefficient that no function takes by name."""
+    """Refuse a coefficient that no function takes by name: nothing could determine it. Constants may serve derived
+    quantities alone."""
     used = set()
     for holder in (*problem.conditions.values(), problem.reference):
         for value in (holder, *getattr(holder, "__dict__", {}).values()):
             if callable(value):
                 with contextlib.suppress(ValueError, TypeError):  # a function that does not say what it takes
                     used |= set(inspect.signature(value).parameters)
-    for kind, names in (("constant", problem.constants), ("coefficient", problem.coefficients)):
-        for name in names:
-            if name not in used:
-                raise ValueError(f"the {kind} {name!r} is used by no condition; take it as an argument, or remove it")
+    for name in problem.coefficients:
+        if name not in used:
+            raise ValueError(f"the coefficient {name!r} is used by no condition; take it as an argument, or remove it")
 
 
 def check_inside(name: str, condition: Condition, domain: Domain) -> None:

@@ -21,5 +21,10 @@ def band(
     formulation = Formulation.of(problem)
     problem_there = Linearised(formulation, inner_model(formulation, model))
     noise = problem_there.coefficients().noise if noise is None else noise
+    if not noise:
+        raise ValueError(
+            "the noise of the data is not known: they do not determine the coefficients, or the run has not converged; "
+            "give it to the condition, as in dngd.Data(..., noise=0.01)"
+        )
     parts = [points[start : start + PART] for start in range(0, len(points), PART)]
     return np.concatenate([problem_there.band(part, noise) for part in parts])

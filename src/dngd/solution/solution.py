@@ -37,6 +37,12 @@ class Solution:
     summary: Mapping[str, Any]
     history: Sequence[Mapping[str, Any]]
 
+    def __repr__(self) -> str:
+        told = {"error": self.rel_l2, "estimated error": self.estimate}
+        parts = [f"{name} {value:.2e}" for name, value in told.items() if value is not None]
+        parts.append(f"{self.summary['steps']} steps, {self.summary['outcome']}")
+        return f"Solution({self.problem.name}: {', '.join(parts)})"
+
     def predict(self, points: ArrayLike, **parameters: Any) -> np.ndarray:
         """Evaluate the fields at points: `(N, fields)`, in the order of the problem's fields."""
         with self._precision():
@@ -195,8 +201,12 @@ class Solution:
         coordinates = self.problem.domain.space.coordinates
         at = {name: held.pop(name) for name in coordinates.axes if name in held}
         places = [name for name in coordinates.axes if name not in at]
+        if "t" in places:
+            raise ValueError("a mesh has places, not times; hold the time, as in t=0.5")
         if len(places) > np.shape(mesh.points)[1]:
-            raise ValueError(f"a mesh has three coordinates, not {', '.join(places)}; hold the others, as in t=0.5")
+            raise ValueError(
+                f"a mesh has three coordinates, not {', '.join(places)}; hold the others, as in {places[-1]}=0.5"
+            )
         nodes = dict(zip(places, np.asarray(mesh.points, float).T, strict=False))
         columns = [nodes[name] if name in nodes else np.full(len(mesh.points), at[name]) for name in coordinates.axes]
         return on_mesh(mesh, self.predict(np.stack(columns, -1), **held), self.problem.output_names)

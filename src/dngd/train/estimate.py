@@ -27,7 +27,7 @@ from jaxtyping import Float
 from dngd.config.method import BASELINES
 from dngd.optimize.compiled import hastily
 from dngd.optimize.outcome import Outcome
-from dngd.problem.accuracy import predict
+from dngd.problem.accuracy import CHUNK_BYTES, predict
 from dngd.problem.sampling import Sampling
 from dngd.train.position import Window
 from dngd.train.run import Run
@@ -100,18 +100,20 @@ def _change(
     run: Run, state: RunState, draws: int, first: int, hasty: bool
 ) -> tuple[Float[np.ndarray, "N d"], Any, Any]:
     """Points of the present window, the fields there, and how much a step would change them."""
-    sampled = Sampling().points(jax.random.key(FRESH), run.problem.domain, POINTS)
+    count = min(POINTS, max(1, CHUNK_BYTES // (8 * run.problem.domain.dimension)))
+    sampled = Sampling().points(jax.random.key(FRESH), run.problem.domain, count)
     points = run.formulation.placed(sampled, run.window(state))
     fields = np.asarray(predict(run.solution(state, state.model), points))
     centred = list(run.problem.setting().outputs(getattr(run.problem.reference, "centred", ())))
-    optimizer, start = run.optimizer(state.position), run.optimizer(state.position).init(state.model)
+    optimizer, sampler = run.optimizer(state.position), run.sampler_of_new_points(state.position)
+    start = optimizer.init(state.model)
     found: dict[float, list[np.ndarray]] = {damping: [] for damping in (NEAR, FAR)}
     for damping, changes in found.items():
         for draw in range(draws):
             memory = eqx.tree_at(lambda held: held.damping[0], start, jnp.asarray(damping, fields.dtype))
             position = dataclasses.replace(state.position, step=first + draw)
-            fresh = dataclasses.replace(state, position=position, pools=run.sampler(position).start())
-            drawn = run.draw(fresh)
+            fresh = dataclasses.replace(state, position=position, pools=sampler.start())
+            drawn = run.draw(fresh, sampler)
             with hastily(hasty):
                 _, after, info = optimizer.step(state.model, memory, drawn.terms, drawn.batch)
             if not Outcome(int(info.outcome)).moved:  # its velocity is not kept, and says nothing
@@ -133,7 +135,7 @@ def _windows(run: Run, state: RunState) -> Iterator[RunState]:
     models[present.index : present.index + 1] = [state.best]
     windows = state.position.windows.copy()
     windows[present.index] = present.start, present.length
-    position = dataclasses.replace(state.position, windows=windows)
+    position = dataclasses.replace(state.position, windows=windows, stage=len(run.schedule.stages))  # no easier problem
     for index, (model, share) in enumerate(zip(models, position.solved, strict=True)):
         there = dataclasses.replace(position, window=Window(*share, index, again=True))
         yield dataclasses.replace(state, model=model, windows=tuple(models), position=there)

@@ -11,53 +11,42 @@ from dngd.train.observer import Observer
 from dngd.train.run import Run
 from dngd.train.state import RunState
 
-SHARE, OF_ESTIMATES = 0.02, 0.1
-"""Largest share of the time to spend on comparisons with the reference, and on estimates, which take a dozen steps."""
+SHARE = 0.02
+"""Largest share of the time to spend on comparisons with the reference."""
+
+EVERY = 100
+"""Number of steps between estimates where a target asks for them; each of them takes as long as eight steps."""
 
 
 class Evaluation(Observer):
     """Measures errors during training, on some of the test points, and adds them to the history."""
 
     def start(self, run, state):
-        """Look twice without charge: the first time compiles, the second tells what a look costs."""
+        """Evaluate twice without charge: the first time compiles, the second tells what an evaluation costs."""
         began = time.perf_counter()
-        for _ in range(2):
-            state = looked(run, state)
-        return replace(state, position=state.position.compiled(time.perf_counter() - began)).at(estimate=math.nan)
+        state = evaluated(run, evaluated(run, state))
+        return replace(state, position=state.position.compiled(time.perf_counter() - began))
 
     def step(self, run, state, row):
         position = state.position
-        share = OF_ESTIMATES if run.problem.evaluator is None else SHARE
-        if position.evaluation_seconds + position.evaluation_cost > share * position.seconds:
+        if run.problem.evaluator is None:
+            wanted = run.config.target is not None and run.schedule.is_last_part(position)
+            if not wanted or position.step % EVERY or run.schedule.has_another_window(position):
+                return None
+            state = estimated(run, state)
+            row["estimate"] = state.position.estimate
+            return state
+        if position.evaluation_seconds + position.evaluation_cost > SHARE * position.seconds:
             return None
-        seen = looked(run, state)
-        if seen is state:
-            return None
-        row |= (
-            {"estimate": seen.position.estimate}
-            if run.problem.evaluator is None
-            else {
-                "rel_l2": seen.position.rel_l2,
-                "errors": seen.errors,
-            }
-        )
-        return seen.at(evaluation_seconds=position.evaluation_seconds + seen.position.evaluation_cost)
-
-
-def looked(run: Run, state: RunState) -> RunState:
-    """Compare with the reference, or estimate the error where a target asks for it."""
-    if run.problem.evaluator is not None:
-        return evaluated(run, state)
-    wanted = run.config.target is not None and not run.schedule.has_another_window(state.position)
-    return estimated(run, state) if wanted else state
+        state = evaluated(run, state)
+        row["rel_l2"], row["errors"] = state.position.rel_l2, state.errors
+        return state.at(evaluation_seconds=position.evaluation_seconds + state.position.evaluation_cost)
 
 
 def estimated(run: Run, state: RunState) -> RunState:
     """Estimate the error of the present parameters."""
-    began = time.perf_counter()
     found = estimate(run, replace(state, best=state.model))
-    error = math.nan if found is None else found.rel_l2
-    return state.at(estimate=error, evaluation_cost=time.perf_counter() - began)
+    return state.at(estimate=math.nan if found is None else found.rel_l2)
 
 
 def evaluated(run: Run, state: RunState, model: Any = None, quick: bool = True) -> RunState:

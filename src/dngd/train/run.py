@@ -127,7 +127,16 @@ class Run:
         make = functools.partial(self.formulation.terms, constants, self.window(state))
         return self._latest(("terms", key), window.key, make)
 
-    def draw(self, state: RunState) -> Draw:
+    def sampler_of_new_points(self, position: Position) -> Sampler:
+        """A sampler whose every draw is new, also of conditions that keep their points."""
+        conditions = self.problem.conditions
+        if all(one.sampling.every == 1 for one in conditions.values()):
+            return self.sampler(position)
+        anew = {name: replace(one, sampling=replace(one.sampling, every=1)) for name, one in conditions.items()}
+        formulation = replace(self.formulation, problem=self.problem.replaced(conditions=anew))
+        return Sampler(formulation, self.points(position), key_for(POINTS, self.config.seed))
+
+    def draw(self, state: RunState, sampler: Sampler | None = None) -> Draw:
         """Terms and points of the next step."""
         position, own = state.position, self.terms(state, self.schedule.constants(state.position))
         of, weights, terms = self._made.get("weighted", (None, None, ()))
@@ -135,7 +144,8 @@ class Run:
             terms = [Term(term.name, term.residual, state.weights[term.name]) for term in own]
             self._made["weighted"] = own, state.weights, terms
         step = self.schedule.step_of_the_points(position)
-        return Draw(*self.sampler(position).batch(step, state.model, terms, state.pools, self.window(state)))
+        sampler = self.sampler(position) if sampler is None else sampler
+        return Draw(*sampler.batch(step, state.model, terms, state.pools, self.window(state)))
 
     def step(self, state: RunState, draw: Draw) -> tuple[Model, PyTree, Info]:
         """One step of the optimizer: model, optimizer state, information."""
@@ -199,7 +209,8 @@ class Run:
         position = state.position
         if self.schedule.method(position) in BASELINES or position.doublings:  # twice the points are compiled ahead
             return 0
-        return position.phase_began.step + round(min(HASTY_STEPS, HASTY_FLOPS / self.plan(state).flops))
+        steps = round(min(HASTY_STEPS, HASTY_FLOPS / self.plan(state).flops))
+        return position.phase_began.step + (steps if steps > 1 else 0)  # a single one leaves no time to compile ahead
 
     def prepare(self, state: RunState, position: Position, hasty: bool) -> None:
         """Start to compile the step of this state at this position, in a thread."""

@@ -179,20 +179,24 @@ class _Loop:
             errors = run.problem.errors(run.solution(state, state.best), quick=outcome == "interrupted")
             self.kept.after["error_range"] = list(errors.over)
         concentrated: list[str] = []
-        if outcome in ("seconds", "steps", "stalled"):
+        by_estimate = outcome == "target" and run.problem.evaluator is None
+        if by_estimate or outcome in ("seconds", "steps", "stalled"):
             with self._or_a_note("no look at where the residual is"):
                 axes = run.problem.domain.coordinates.axes
                 losses = run.terms(state), state.best, run.validation_points(state)
                 concentrated = list(where_it_is_wrong(*losses, axes))
             with self._or_a_note("no estimate of the error"):
                 self.kept.estimate = found = estimate(run, state)
-                if found is not None and run.formulation.frame is not None and not found.rel_l2 <= FAILED:
+                calibrated = run.formulation.frame is not None and not by_estimate
+                if found is not None and calibrated and not found.rel_l2 <= FAILED:
                     outcome, message = "not_converged", verdict(run, state, found, concentrated)
-        if run.problem.coefficients and outcome in ("seconds", "steps", "stalled", "converged", "target"):
+        has_data = any(isinstance(one, Data) for one in run.problem.conditions.values())
+        if run.problem.coefficients and has_data and outcome not in ("interrupted", "diverged"):
             with self._or_a_note("no error bars of coefficients"):
-                if any(isinstance(one, Data) for one in run.problem.conditions.values()):
-                    found = Linearised(run.formulation, state.best, state.weights).coefficients()
-                    self.kept.after |= found.summary()
+                if run.config.precision != "float64":
+                    raise ValueError("they need precision='float64'")
+                bars = Linearised(run.formulation, state.best, state.weights).coefficients()
+                self.kept.after |= bars.summary()
         status = "interrupted" if outcome == "interrupted" else "finished"
         self.kept.summarize(run, state, status, outcome, message)
         # From here on nothing is worth a run that has ended.

@@ -32,7 +32,7 @@ def settle(run: Run, state: RunState) -> Transition:
     settling = run.schedule.share_of_a_step(state.position) < 1
     if settling == state.position.settling:
         return None
-    state = state.at(settling=settling)
+    state = state.at(settling=settling, **({} if settling else {"full_until": 0.0}))
     if run.schedule.has_another_window(state.position):
         return state, ""
     return state, "settling: shorter and shorter steps until the end" if settling else "steps of full length again"

@@ -15,11 +15,11 @@ def verdict(run: Run, state: RunState, estimate: Estimate, concentrated: Sequenc
     axes = run.problem.domain.coordinates.axes
     where = ", ".join(f"{axis} = {value:.3g}" for axis, value in zip(axes, estimate.largest_at, strict=True))
     said = f"the estimated error is {estimate.rel_l2:.0%}" + (f", largest near {where}" if len(axes) <= 4 else "")
-    position = state.position
+    position, budget = state.position, "--seconds" if run.config.seconds is not None else "--steps"
     if not position.window.is_last and not position.window.again:
-        return f"{said}; only {position.window.end:.0%} of the time was reached: give it more --seconds"
+        return f"{said}; only {position.window.end:.0%} of the time was reached: give it more {budget}"
     if position.step < FEW_STEPS:
-        return f"{said}; only {position.step} steps were taken: give it more --seconds, or fewer --points"
+        return f"{said}; only {position.step} steps were taken: give it more {budget}, or fewer --points"
     if position.window.length <= 1 / 32:
         return f"{said}; even short windows of time do not converge: shorten the time, or check the equation's signs"
     constants, easier = list(run.problem.constants), ""
@@ -36,4 +36,4 @@ def verdict(run: Run, state: RunState, estimate: Estimate, concentrated: Sequenc
             f"{said}; condition {largest!r} has nearly all of the loss: check that it does not contradict the others, "
             "or lower its weight"
         )
-    return f"{said}; the solution may vary faster than points and network follow: more --points and --seconds{easier}"
+    return f"{said}; the solution may vary faster than points and network follow: more --points and {budget}{easier}"
