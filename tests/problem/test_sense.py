@@ -24,6 +24,18 @@ def line(x, outward=None):
     return dngd.Curve(lambda s: jnp.array([s[0], x]), outward=outward)
 
 
+def with_a_hole(sign):
+    """A square without a disc, whose outward normal points into the disc for a negative sign."""
+    domain = dngd.Box(x=(-1, 1), y=(-1, 1)).where(lambda x, y: x**2 + y**2 > 0.09)
+    angles = 2 * jnp.pi
+    rim = dngd.Curve(
+        lambda s: 0.3 * jnp.array([jnp.cos(angles * s[0]), jnp.sin(angles * s[0])]),
+        outward=lambda point: sign * point / jnp.linalg.norm(point),
+    )
+    flux = dngd.Neumann(on=rim)
+    return dngd.Problem(domain=domain, conditions={"laplace": dngd.Equation(lambda u: u.laplacian), "rim": flux})
+
+
 def stages(*shares):
     return tuple(dngd.Stage(f"{share}", {"a": 2.0}, share=share) for share in shares)
 
@@ -41,10 +53,10 @@ BAD = [
     (lambda: dngd.Data([[0.1, 0.2], [0.1]], [1.0, 2.0]), "all rows of one length"),
     (lambda: problem(dngd.Dirichlet(1j)), "numbers are complex"),
     (lambda: problem(dngd.Dirichlet(lambda x: 1j * x)), "the prescribed value is complex"),
-    (lambda: problem(dngd.Dirichlet(np.nan)), "an entry is not finite"),
-    (lambda: problem(dngd.Dirichlet(np.inf)), "an entry is not finite"),
+    (lambda: problem(dngd.Dirichlet(np.nan)), "is not finite"),
+    (lambda: problem(dngd.Dirichlet(np.inf)), "is not finite"),
     (lambda: problem(constants={"a": 1j}), "a: numbers are complex"),
-    (lambda: problem(coefficients={"a": np.nan}), "a: an entry is not finite"),
+    (lambda: problem(coefficients={"a": np.nan}), "a=nan is not finite"),
     (lambda: dngd.Box(x=(-1, 1)).where(lambda x: x**2 - 0.25), "not True or False; write a comparison"),
     (lambda: dngd.Box(x=(-1, 1)).where(lambda x: x * jnp.nan), "not True or False"),
     (
@@ -54,6 +66,9 @@ BAD = [
     (lambda: problem(dngd.Equation(lambda u: u.t, on=dngd.PointSet([[0.5, -1.0]]), points=1)), "lie outside"),
     (lambda: problem(dngd.Dirichlet(on=line(2.0))), "64 of 64 points lie outside"),
     (lambda: problem(dngd.Neumann(on=line(0.5, lambda x: jnp.array([0.0, 2.0])))), "normal has length 2"),
+    (lambda: problem(dngd.Neumann(on=line(0.5, lambda x: jnp.array([1.0, 0.0])))), "not at right angles to the curve"),
+    (lambda: problem(dngd.Neumann(on=line(0.5, lambda x: 5.0))), r"outward returns shape \(\)"),
+    (lambda: with_a_hole(1.0), "points into the domain; change its sign"),
     (lambda: dngd.Robin(0.0, a=0.0, b=0.0), "say nothing about the field"),
     (lambda: dngd.Robin(0.0, a=np.nan), "a=nan must be finite"),
     (lambda: dngd.Robin(0.0, b="1"), "b='1' is not a number"),
@@ -92,3 +107,7 @@ def test_what_is_unusual_but_meant_is_taken():
     assert check.array("values", [True, 2]).tolist() == [1.0, 2.0]
     assert np.isnan(check.array("points", [np.nan], finite=False)).all()
     assert check.array("values", jnp.ones(2, jnp.bfloat16)).tolist() == [1.0, 1.0]
+
+
+def test_a_hole_with_its_normal_is_accepted():
+    assert with_a_hole(-1.0).conditions["rim"].on.outward is not None

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Array, Bool, Float
 
 from dngd.problem.condition import Condition, Equation
 from dngd.problem.data import Data
@@ -17,6 +17,9 @@ from dngd.problem.region import Curve, PointSet
 
 LOOKED_AT = 64
 """Points of a curve that are looked at."""
+
+SLANTED = 0.05
+"""Cosine of the angle between a normal and its curve, above which it is not one."""
 
 SLACK, NEAR = 1e-6, 1e-3
 """Of the size of the domain: by how much points may lie outside of its ends, and of a mask (whose curved boundaries are
@@ -65,7 +68,7 @@ def check_inside(name: str, condition: Condition, domain: Domain) -> None:
     elif isinstance(region, PointSet):
         points = region.points
     elif isinstance(region, Curve):
-        points = _on_curve(name, region)
+        points = _on_curve(name, region, domain.space)
     else:
         return
     if points.shape[1] not in (domain.dimension, domain.space.dimension):
@@ -95,16 +98,42 @@ def _inside(domain: Domain, points: Float[np.ndarray, "N d"]) -> Bool[np.ndarray
     return held
 
 
-def _on_curve(name: str, curve: Curve) -> Float[np.ndarray, "N d"]:
-    unit = np.random.default_rng(0).random((LOOKED_AT, curve.dimension))
-    points = curve.place(jnp.asarray(unit))
+def _on_curve(name: str, curve: Curve, domain: Domain) -> Float[np.ndarray, "N d"]:
+    unit = jnp.asarray(np.random.default_rng(0).random((LOOKED_AT, curve.dimension)))
+    points = curve.place(unit)
     if points.ndim != 2 or not np.isfinite(np.asarray(points)).all():
         raise ValueError(f"condition {name!r}: the curve's function must return finite points of shape (d,)")
     if curve.outward is not None:
-        lengths = np.linalg.norm(np.asarray(jax.vmap(curve.outward)(points)), axis=1)
-        if not np.allclose(lengths, 1.0, atol=1e-5):
-            raise ValueError(
-                f"condition {name!r}: the outward normal has length {lengths[np.argmax(np.abs(lengths - 1))]:g}; "
-                "divide it by jnp.linalg.norm"
-            )
+        _check_normals(name, curve, domain, unit, points)
     return np.asarray(points)
+
+
+def _check_normals(name: str, curve: Curve, domain: Domain, unit, points: Float[Array, "N d"]) -> None:
+    """Refuse normals that are not of unit length, not at right angles to the curve, or point into the domain."""
+    normals = jax.vmap(curve.outward)(points)
+    if normals.shape != points.shape:
+        raise ValueError(
+            f"condition {name!r}: outward returns shape {normals.shape[1:]}; it takes a point of the curve, of shape "
+            f"{points.shape[1:]}, and returns the unit normal there"
+        )
+    lengths = np.linalg.norm(np.asarray(normals), axis=1)
+    if not np.allclose(lengths, 1.0, atol=1e-5):
+        raise ValueError(
+            f"condition {name!r}: the outward normal has length {lengths[np.argmax(np.abs(lengths - 1))]:g}; "
+            "divide it by jnp.linalg.norm"
+        )
+    tangents = np.asarray(jax.vmap(jax.jacfwd(curve.function))(unit))  # (N, d, k)
+    sizes = np.maximum(np.linalg.norm(tangents, axis=1), np.finfo(float).tiny)
+    along = np.abs(np.einsum("nd,ndk->nk", normals, tangents)) / sizes
+    if np.median(along) > SLANTED:
+        raise ValueError(
+            f"condition {name!r}: the outward normal is not at right angles to the curve; `outward` is called with a "
+            "point of the curve, such as jnp.array([x, y]), and not with its parameter"
+        )
+    if domain.dimension == points.shape[1]:
+        low, high = (np.asarray(end, float) for end in domain.window())
+        ahead, behind = (
+            np.asarray(domain.contains(points + sign * NEAR * (high - low) * normals)) for sign in (1.0, -1.0)
+        )
+        if np.mean(ahead & ~behind) > 0.5:
+            raise ValueError(f"condition {name!r}: the outward normal points into the domain; change its sign")
