@@ -58,6 +58,15 @@ def test_solve_resume_report(tmp_path, capsys):
     assert "small" in (tmp_path / "page.html").read_text()
 
 
+def test_version_and_doctor(capsys):
+    assert main(["--version"]) == 0
+    assert re.fullmatch(r"dngd \d+\.\d+\.\d+\n", capsys.readouterr().out)
+    assert main(["doctor"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"^jax +\d", printed, re.MULTILINE)
+    assert re.search(r"^self-test +passed: relative error \d", printed, re.MULTILINE)
+
+
 def test_plan_trains_nothing(capsys):
     assert main(["plan", "cavity", "--preset", "paper"]) == ExitCode.DONE
     printed = capsys.readouterr().out

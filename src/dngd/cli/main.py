@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import jax
 import tyro
 
-from dngd.cli import compare, list_problems, plan, report, resume, solve
+from dngd import __version__
+from dngd.cli import compare, doctor, list_problems, plan, report, resume, solve
 from dngd.cli.cache import use_cache
 from dngd.cli.exit_code import ExitCode
 from dngd.cli.options import split_pairs
@@ -24,6 +25,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "compare": compare.compare,
     "plan": plan.plan,
     "report": report.report,
+    "doctor": doctor.doctor,
 }
 DESCRIPTION = """Train physics-informed neural networks with exact Gauss-Newton steps in residual space.
 
@@ -41,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # show a question mark for a letter that it lacks
             stream.reconfigure(errors="replace")
+    if arguments == ["--version"]:
+        print(f"dngd {__version__}")
+        return int(ExitCode.DONE)
     try:
         arguments = split_pairs(arguments)
         use_cache()

@@ -45,7 +45,7 @@ POINTS = 1000
 FRESH = 10**7
 """Number of the step whose points are the first to be used, far beyond those of any run."""
 
-FAILED = 0.1
+FAILED = 0.05
 """Estimate above which a run counts as not converged."""
 
 
