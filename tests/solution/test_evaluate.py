@@ -32,7 +32,11 @@ def test_functions_of_derivatives_coordinates_and_constants():
 
 def test_coefficients_and_parameters_by_name():
     found = solution(
-        lambda point: point[0] ** 2 * point[1], Box(x=(0, 1)), parameters={"nu": (1, 3)}, coefficients={"D": 0.5}
+        lambda point: point[0] ** 2 * point[1],
+        Box(x=(0, 1)),
+        parameters={"nu": (1, 3)},
+        coefficients={"D": 0.5},
+        conditions={"equation": dngd.Equation(lambda u, D: D * u, points=5)},
     )
     points = np.array([[0.2], [0.4]])
     np.testing.assert_allclose(found.evaluate(lambda u, nu, D: D * u.laplacian + nu, points, nu=2.0), 4.0)
