@@ -8,7 +8,7 @@ A step also fits the noise of its batch, the more so the smaller λ is, so chang
 large λ hides what takes long steps to undo: an error that has added up slowly, over many periods, say. So the estimate
 is the change at a large λ, or the geometric mean of that and the change at a small λ, if it is larger; the latter
 counts as far as the line search confirms the linear model. This costs a few steps of the program that has trained the
-run; nothing is compiled for it.
+run.
 
 docs/notebook/unseen.md has estimates beside true errors. The estimate is calibrated where residuals are in units of
 their own (`dngd.problem.frame`), and a verdict is given there alone.
