@@ -3,6 +3,7 @@
 import functools
 import importlib.util
 import inspect
+import math
 import re
 import shlex
 from pathlib import Path
@@ -72,8 +73,29 @@ CHECKS = {
     "after_the_solve.md": lambda names: names["energy"].met and names["found"].standard_errors["D"] > 0,
     "extending.md": lambda names: names["info"].solver == "eigen" and names["info"].loss < 1e3,
     "mathematics.md": lambda names: abs(names["ours"] - names["exact"]).max() < 1e-4 * abs(names["papers"]).max(),
+    "other_loops.md": lambda names: (
+        max(abs(net(names["middle"]) - 1) for net in (names["net"], names["module"])) < 0.05
+        and names["state"].loss < 1e-2
+        and names["outcome"].moved
+        and abs(names["energy"] + math.sqrt(8 * (2 + math.sqrt(2)))) < 0.01
+        and reconfiguration_error(names) < 1e-9
+    ),
     "solvers.md": lambda names: names["plan"].residuals == 300,
 }
+
+
+def reconfiguration_error(names):
+    """How far the page's change of the parameters is from stochastic reconfiguration in parameter space."""
+    jax, jnp, psi, states = (names[name] for name in ("jax", "jnp", "psi", "states"))
+    parameters, unravel = jax.flatten_util.ravel_pytree(names["eqx"].filter(psi, names["eqx"].is_array))
+    rows = jax.jacobian(lambda p: jax.vmap(names["eqx"].combine(unravel(p), psi))(states))(parameters)
+    energies = jax.vmap(lambda state: names["local_energy"](psi, state))(states)
+    probability = jax.nn.softmax(2 * jax.vmap(psi)(states))
+    centred = rows - probability @ rows
+    metric = centred.T @ (probability[:, None] * centred) + names["damping"] * jnp.eye(len(parameters))
+    expected = jnp.linalg.solve(metric, centred.T @ (probability * energies))
+    found, _ = jax.flatten_util.ravel_pytree(names["sr_direction"](psi)[1])
+    return jnp.abs(found - expected).max() / jnp.abs(expected).max()
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Flax
@@ -101,7 +123,7 @@ def members(module):
     return [name for name in names if callable(getattr(module, name)) and name not in dngd.__all__]
 
 
-@pytest.mark.parametrize("name", dngd.__all__)
+@pytest.mark.parametrize("name", [*dngd.__all__, "optax", "optimistix"])
 def test_reference_has_every_public_name(name):
     module = getattr(dngd, name)
     is_module = inspect.ismodule(module)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dngd import catalogue, derivative, network, solver
+    from dngd import optax as optax
+    from dngd import optimistix as optimistix
     from dngd.config import Config
     from dngd.jacobian import Jacobian, linearize
     from dngd.optimize import DualNaturalGradient, Outcome, baseline, damping, line_search, momentum
@@ -36,8 +38,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+# Those that are not in `__all__` would hide the libraries that they are named after from `from dngd import *`.
 _HOMES = {
-    "dngd": "catalogue derivative network solver",
+    "dngd": "catalogue derivative network optax optimistix solver",
     "dngd.config": "Config",
     "dngd.jacobian": "Jacobian linearize",
     "dngd.optimize": "DualNaturalGradient Outcome baseline damping line_search momentum",

@@ -12,7 +12,7 @@ class Info(eqx.Module):
     damping: Float[Array, ""]  # the λ used, after any raising
     momentum: Float[Array, ""]  # the μ used
     step_length: Float[Array, ""]
-    predicted_reduction: Float[Array, ""]
+    predicted_reduction: Float[Array, ""]  # by the step taken, or by the full one that was rejected
     actual_reduction: Float[Array, ""]
     gradient_norm: Float[Array, ""]
     geodesic_ratio: Float[Array, ""]  # 2‖a‖/‖v‖

@@ -82,7 +82,7 @@ def compute_step(optimizer: Any, params, state: State, terms, batch, share, devi
         damping=factorization.damping,
         momentum=jnp.zeros((), loss.dtype) if momentum is None else momentum,
         step_length=length,
-        predicted_reduction=jnp.where(moved, reduction(length), 0.0),
+        predicted_reduction=jnp.where(tried, reduction(jnp.where(moved, length, 1.0)), 0.0),
         actual_reduction=actual,
         gradient_norm=gradient_norm,
         geodesic_ratio=ratio,
