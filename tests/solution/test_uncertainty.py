@@ -9,6 +9,7 @@ import pytest
 import dngd
 from dngd.problem.formulation import Formulation
 from dngd.problem.model import Model
+from dngd.train import uncertainty
 from dngd.train.uncertainty import Linearised
 
 RANDOM = np.random.default_rng(0)
@@ -96,6 +97,32 @@ def test_what_the_data_do_not_determine_has_no_error_bar():
     model = Model(Line(jnp.array([0.0, 1.0])), {"slope": jnp.asarray(1.0), "unused": jnp.asarray(1.0)})
     found = Linearised(Formulation.of(problem), model, rows=50).coefficients()
     assert found.summary()["standard_errors"] == {"slope": None, "unused": None}
+
+
+def test_rows_are_limited_and_not_points(monkeypatch):
+    """Three equations and two observed fields make more rows than points."""
+    monkeypatch.setattr(uncertainty, "MOST_DATA", 24)
+    two = np.hstack([AT, AT])
+    problem = dngd.Problem(
+        domain=dngd.Box(x=(0, 1)),
+        fields=("u", "v"),
+        coefficients={"slope": 1.0},
+        network=lambda key: dngd.network.MLP((1, 2, 2), key=key),
+        conditions={
+            "equations": dngd.Equation(lambda u, v, slope: (u.x - slope, v.x - slope, u - v), points=300),
+            "ends": dngd.Dirichlet(0.0, points=100),
+            "nodes": dngd.Equation(lambda u, v: u - v, points=9, on=dngd.PointSet(AT)),
+            "data": dngd.Data(AT, two, noise=NOISE),
+            "one field": dngd.Data(AT, AT, fields="u", noise=NOISE),
+        },
+    )
+    linearised = Linearised(Formulation.of(problem), problem.init(jax.random.key(0)), rows=110)
+    counts = {name: len(jax.tree.leaves(points)[0]) for name, points in linearised.batch.items()}
+    assert counts == {"equations": 30, "ends": 10, "nodes": 8, "data": 8, "one field": 8}
+    assert {name: (rows[0], len(rows)) for name, rows in linearised.rows.items()} == {
+        "data": (3 * 30 + 2 * 10 + 8, 16),
+        "one field": (3 * 30 + 2 * 10 + 8 + 16, 8),
+    }
 
 
 @pytest.mark.usefixtures("as_users_run_it")

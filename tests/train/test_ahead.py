@@ -45,13 +45,14 @@ def traced(monkeypatch):
 
 @pytest.fixture
 def kinds(monkeypatch):
-    """Whether the steps were taken with programs that were compiled in haste."""
+    """Whether the steps were taken with programs that were compiled in haste; names of other programs that were."""
     found = []
     call = Program.__call__
 
     def watched(self, *arguments):
-        if self.__name__ == "_step":
-            found.append(self._for(arguments) is self._hasty)
+        hasty = self._for(arguments) is self._hasty
+        if self.__name__ == "_step" or hasty:
+            found.append(hasty if self.__name__ == "_step" else self.__name__)
         return call(self, *arguments)
 
     monkeypatch.setattr(Program, "__call__", watched)

@@ -18,6 +18,7 @@ from dngd.network import MLP
 from dngd.problem.accuracy import Errors, Evaluator, Reference, predict
 from dngd.problem.condition import Condition, Equation, Setting
 from dngd.problem.data import has_its_own_points
+from dngd.problem.display import problem_html
 from dngd.problem.domain import Domain
 from dngd.problem.model import Model
 from dngd.problem.parameters import with_parameters
@@ -117,6 +118,10 @@ class Problem:
         filled = {name: self._filled(condition) for name, condition in self.conditions.items()}
         object.__setattr__(self, "conditions", filled)
         _ = self.evaluator
+
+    def _repr_html_(self) -> str:
+        """Show domain, equations and conditions in a notebook."""
+        return problem_html(self)
 
     def _filled(self, condition: Condition) -> Condition:
         """A condition with what it leaves to the problem: points, and how they are drawn."""

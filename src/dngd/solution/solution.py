@@ -15,6 +15,7 @@ from dngd.problem.region import Region
 from dngd.problem.view import view
 from dngd.solution.artefact import save_artefact
 from dngd.solution.band import band
+from dngd.solution.display import show_figures, solution_html
 from dngd.solution.evaluate import evaluate, placed, plain_function, residual
 from dngd.solution.files import on_mesh
 from dngd.solution.grid import Grid, grid
@@ -42,6 +43,10 @@ class Solution:
         parts = [f"{name} {value:.2e}" for name, value in told.items() if value is not None]
         parts.append(f"{self.summary['steps']} steps, {self.summary['outcome']}")
         return f"Solution({self.problem.name}: {', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """Show what came out in a notebook."""
+        return solution_html(self)
 
     def predict(self, points: ArrayLike, **parameters: Any) -> np.ndarray:
         """Evaluate the fields at points: `(N, fields)`, in the order of the problem's fields."""
@@ -167,6 +172,7 @@ class Solution:
         from dngd.report.run import Run
         from dngd.report.solution import draw_solution
 
+        show_figures()
         return draw_solution(Run.of(self.summary, self.history), self._fields(None), path)
 
     def export(self, path: str | Path, sizes: tuple[int, ...] | None = None) -> Path:

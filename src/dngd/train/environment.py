@@ -3,8 +3,10 @@
 import functools
 import os
 import platform
+import sys
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -38,3 +40,10 @@ def processor() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
+
+
+def notebook() -> Any:
+    """The shell of the notebook that this runs in; None anywhere else, and in IPython at a terminal."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell if getattr(shell, "kernel", None) is not None else None

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dngd import check
+from dngd.train.environment import notebook
 from dngd.train.observer import Observer
 
 COLUMNS = {"step": 7, "seconds": 9, "loss": 10, "error": 10, "damping": 10, "length": 8, "steps/s": 9, "left": 6}
@@ -96,9 +97,46 @@ class Terminal(Plain):
             self._live = False
 
 
+class Notebook(Plain):
+    """One output of a notebook that is written over, so that a saved notebook keeps the notes and the last step."""
+
+    EVERY = 0.5  # seconds
+
+    def __init__(self):
+        super().__init__()
+        self._notes: list[str] = []
+        self._latest: tuple[str, ...] = ()
+        self._drawn, self._output = 0.0, None
+
+    def step(self, run, state, row):
+        self._latest = (self._line(row),)
+        if time.monotonic() - self._drawn > self.EVERY:
+            self._draw()
+
+    def note(self, text):
+        self._notes.append(text)
+        self._draw()
+
+    def end(self, summary):
+        self._latest += (ending(summary),)
+        self._draw()
+
+    def _draw(self):
+        from IPython.display import display
+
+        self._drawn = time.monotonic()
+        text = {"text/plain": "\n".join((*self._notes, *self._latest))}
+        if self._output is None:
+            self._output = display(text, raw=True, display_id=True)
+        else:
+            self._output.update(text, raw=True)
+
+
 def default_progress(quiet: bool = False) -> Progress:
-    """Choose a live display on a terminal, plain lines elsewhere."""
+    """Choose a live display on a terminal and in a notebook, plain lines elsewhere."""
     check.boolean("quiet", quiet)
+    if not quiet and notebook() is not None:
+        return Notebook()
     if quiet or sys.stdout is None or sys.stdout.closed:
         return Quiet()
     return Terminal() if sys.stdout.isatty() else Plain()

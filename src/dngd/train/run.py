@@ -216,11 +216,12 @@ class Run:
         """Start to compile the step of this state at this position, in a thread."""
 
         def task():
-            with working_precision(self.config.precision), hastily(hasty):
+            with working_precision(self.config.precision):
                 there = replace(state, position=position, pools=self.sampler(position).start())
                 self.plan(there)
                 draw = self.draw(there)
-                self.optimizer(position).compile(there.model, there.optimizer, draw.terms, draw.batch)
+                with hastily(hasty):
+                    self.optimizer(position).compile(there.model, there.optimizer, draw.terms, draw.batch)
 
         self.ahead.begin(_program(position, hasty), task)
 

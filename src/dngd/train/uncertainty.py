@@ -23,10 +23,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from dngd.jacobian.inputs import with_array_weights
 from dngd.jacobian.linearize import TILE_BYTES, linearization
@@ -39,7 +40,8 @@ from dngd.space import as_arrays
 from dngd.term import Term
 
 ROWS, MOST_DATA = 1000, 2000
-"""Points of equations and conditions that stand for the whole domain, and of a data set."""
+"""Rows of equations and conditions, which stand for the whole domain, and of all data sets, at most: the kernel has as
+many rows and columns."""
 
 RIDGE = 1e-12
 """ε as a share of the largest eigenvalue: what training does not resolve."""
@@ -91,12 +93,18 @@ class Linearised:
         self.data = {name: one for name, one in problem.conditions.items() if isinstance(one, Data)}
         if not self.data:
             raise ValueError("error bars come from the noise of data, and the problem has no dngd.Data")
-        counts = _counts(problem.conditions, rows)
-        self.batch = problem.with_points(counts).sample(jax.random.key(SEED))
         self.terms = [
             Term(one.name, one.residual, one.weight if weights is None else weights[one.name])
             for one in formulation.terms()
         ]
+        key = jax.random.key(SEED)
+        points = jax.eval_shape(problem.sample, key)
+        widths = {one.name: _rows_of_a_point(one, self.model, points[one.name]) for one in self.terms}
+        counts = _counts(problem.conditions, widths, rows)
+        self.batch = problem.with_points(counts).sample(key)
+        ends = np.cumsum([counts[name] * width for name, width in widths.items()])
+        blocks = zip(widths, np.split(np.arange(ends[-1]), ends[:-1]), strict=True)
+        self.rows = {name: block for name, block in blocks if name in self.data}
 
     def coefficients(self) -> Uncertainty:
         """Error bars of the coefficients."""
@@ -117,7 +125,7 @@ class Linearised:
         moves = np.linalg.solve(information, columns.T @ shrunk) if len(names) else np.zeros((0, len(residual)))
         left = shrunk - shrunk @ columns @ moves  # what a fit leaves of noise
         covariance, noise = np.zeros((len(names),) * 2), {}
-        for name, rows in self._data_rows().items():
+        for name, rows in self.rows.items():
             scales = self._noise_scales(name)
             given = self.data[name].noise
             noise[name] = []
@@ -163,19 +171,6 @@ class Linearised:
         stacked = np.stack(columns, axis=1) if columns else np.zeros((len(residual), 0))
         return np.asarray(residual, float), np.asarray(jacobian.gram(), float), stacked
 
-    def _data_rows(self) -> dict[str, np.ndarray]:
-        """Where the rows of each data set are."""
-        found, start = {}, 0
-        for term in self.terms:
-            points = self.batch[term.name]
-            one = jax.tree.map(lambda leaf: leaf[0], points)
-            width = jax.eval_shape(lambda one, term=term: jnp.ravel(term.residual(self.model, one)), one).size
-            count = len(jax.tree.leaves(points)[0]) * width
-            if term.name in self.data:
-                found[term.name] = start + np.arange(count)
-            start += count
-        return found
-
     def _noise_scales(self, name: str) -> Float[np.ndarray, " k"]:
         """By what noise of each field is multiplied in the rows of a data set."""
         (term,) = (one for one in self.terms if one.name == name)
@@ -209,9 +204,19 @@ def _coefficient_names(model: Model) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _counts(conditions: Mapping[str, Condition], rows: int) -> dict[str, int]:
-    """Points of each condition: those of equations share the rows, data are all taken."""
-    own = {name: one for name, one in conditions.items() if not has_its_own_points(one)}
-    total = sum(one.points for one in own.values())
-    counts = {name: max(8, round(rows * one.points / total)) for name, one in own.items()}
-    return counts | {name: min(len(one.at), MOST_DATA) for name, one in conditions.items() if isinstance(one, Data)}
+def _rows_of_a_point(term: Term, model: Model, points: PyTree) -> int:
+    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), points)
+    return eqx.filter_eval_shape(lambda model, one: jnp.ravel(term.residual(model, one)), model, one).size
+
+
+def _counts(conditions: Mapping[str, Condition], widths: Mapping[str, int], rows: int) -> dict[str, int]:
+    """Points of each condition: data sets share the rows that are for data, all others the rest."""
+    data = {name: len(one.at) for name, one in conditions.items() if isinstance(one, Data)}
+    kept = min(1.0, MOST_DATA / sum(count * widths[name] for name, count in data.items()))
+    counts = {name: max(1, int(kept * count)) for name, count in data.items()}
+    others = {name: one for name, one in conditions.items() if name not in data}
+    share = rows / max(1, sum(one.points * widths[name] for name, one in others.items()))
+    for name, one in others.items():
+        wanted = max(8, round(share * one.points))
+        counts[name] = min(one.points, wanted) if has_its_own_points(one) else wanted
+    return counts
