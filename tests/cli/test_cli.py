@@ -52,7 +52,9 @@ def test_solve_resume_report(tmp_path, capsys):
     assert summary["points"] == {"interior": 20, "ends": 6}
     assert yaml.safe_load((tmp_path / "run/config.yaml").read_text())["problem"] == SMALL
     assert list((tmp_path / "run/tensorboard").iterdir())
-    assert main(["resume", "run", "--steps", "15", "--quiet"]) == ExitCode.DONE
+    assert main(["resume", "run", "--steps", "15", "--quiet"]) == ExitCode.USAGE
+    assert "If you trust it: --trust" in capsys.readouterr().err
+    assert main(["resume", "run", "--steps", "15", "--quiet", "--trust"]) == ExitCode.DONE
     assert json.loads((tmp_path / "run/summary.json").read_text())["steps"] == 15
     assert main(["report", "run", "--out", "page.html"]) == ExitCode.DONE
     assert "small" in (tmp_path / "page.html").read_text()
@@ -77,11 +79,11 @@ def test_plan_trains_nothing(capsys):
 @pytest.mark.slow
 def test_settings_from_a_file_and_what_is_typed_wins(tmp_path):
     (tmp_path / "run.yaml").write_text(
-        f"problem: {SMALL}\nsteps: 3\nstages: false\npoints: {{ends: 6}}\ntarget: null\n"
+        "problem: heat\nsteps: 3\nstages: false\npoints: {ends: 6}\ntarget: null\n"
         "optimizer: {momentum: 0.5, line_search: grid}\n"
     )
-    arguments = ["solve", "--config", "run.yaml", "--steps", "4", "--out", "run", "--optimizer.line-search", "none"]
-    assert main([*arguments, "--quiet"]) == ExitCode.DONE
+    arguments = ["solve", SMALL, "--config", "run.yaml", "--steps", "4", "--out", "run", "--quiet"]
+    assert main([*arguments, "--optimizer.line-search", "none"]) == ExitCode.DONE
     config = yaml.safe_load((tmp_path / "run/config.yaml").read_text())
     assert (config["steps"], config["stages"]) == (4, False)
     assert (config["optimizer"]["momentum"], config["optimizer"]["line_search"]) == (0.5, "none")
@@ -103,7 +105,7 @@ def test_settings_from_a_file_and_what_is_typed_wins(tmp_path):
         (["solve", SMALL.replace(":problem", ":nothing")], "has no 'nothing'"),
         (["solve", SMALL.replace(":problem", "")], "say which object"),
         (["solve", "--steps", "3"], "name a problem, such as dngd solve kovasznay"),
-        (["solve", SMALL, "--config", "missing.yaml"], "No such file"),
+        (["solve", SMALL, "--config", "missing.yaml"], "there is no such file"),
         (["compare", SMALL, "--methods", "dense,adm"], "did you mean 'adam'"),
         (["compare", SMALL, "--method", "adam"], "--method adam: a comparison takes --methods"),
         (["compare", SMALL, "--seeds", "0"], "at least one seed"),

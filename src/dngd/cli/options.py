@@ -9,6 +9,8 @@ from typing import Annotated, Any, get_args, get_type_hints
 import tyro
 
 from dngd.config import Config, OptimizerSettings
+from dngd.train.directory import RunDirectoryError, read_settings
+from dngd.train.locate import is_executed
 
 METAVARS = {float: "X", int: "N", str: "NAME", bool: "True|False", dict: "NAME=N"}
 
@@ -67,7 +69,10 @@ def split_pairs(arguments: Sequence[str]) -> list[str]:
 def given(problem: str | None, typed: Any, file: Path | None) -> tuple[str, Config]:
     """Return the problem and the settings: what was typed, else what the file holds."""
     stored = {} if file is None else _read(file)
-    problem = stored.pop("problem", None) if problem is None else problem
+    named = stored.pop("problem", None)
+    if problem is None and isinstance(named, str) and is_executed(named):  # --config may be somebody else's
+        raise ValueError(f"--config {file} names a file, which would be executed; if you trust it, type it: {named}")
+    problem = named if problem is None else problem
     if not isinstance(problem, str):
         raise ValueError("name a problem, such as dngd solve kovasznay; dngd list shows them")
     return problem, Config.from_dict(_merged(stored, dataclasses.asdict(typed)))
@@ -83,15 +88,11 @@ def _merged(stored: Mapping[str, Any], typed: Mapping[str, Any]) -> dict[str, An
     return merged
 
 
-def _read(path: Path) -> dict[str, Any]:
-    import yaml
-
+def _read(file: Path) -> dict[str, Any]:
     try:
-        settings = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise ValueError(f"--config {path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise ValueError(f"--config {path} is not valid YAML: {error}") from error
-    if not isinstance(settings, dict):
-        raise ValueError(f"--config {path} must hold settings such as `seconds: 60`, not {settings!r}")
-    return settings
+        stored = read_settings(file)
+    except RunDirectoryError as error:
+        raise ValueError(f"--config: {error}") from error
+    if stored is None:
+        raise ValueError(f"--config {file}: there is no such file")
+    return stored

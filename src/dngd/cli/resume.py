@@ -16,6 +16,7 @@ def resume(
     seconds: float | None = None,
     steps: int | None = None,
     target: float | None = None,
+    trust: Flag = False,
     quiet: Flag = False,
     machines: Machines = Together(),
 ) -> int:
@@ -26,9 +27,10 @@ def resume(
         seconds: new budget of training time, including the time before
         steps: new budget of steps, including the steps before
         target: relative error at which to stop
+        trust: execute the file that the directory names for its problem
         quiet: print nothing but errors
     """
     given = {"seconds": seconds, "steps": steps, "target": target}
     changes = {name: value for name, value in given.items() if value is not None}
-    devices = machines.join()
-    return conclude(library.resume(directory, quiet=quiet, devices=devices, **changes), directory, quiet)
+    options = {"trust": trust, "quiet": quiet, "devices": machines.join()}
+    return conclude(library.resume(directory, **options, **changes), directory, quiet)

@@ -3,13 +3,13 @@
 import itertools
 from pathlib import Path
 
-from dngd import solution as library
 from dngd.cli.exit_code import exit_code
 from dngd.cli.options import File, Flag, Out, Problem, Settings, Typed, given
 from dngd.cli.together import Machines, Together
 from dngd.config import Config
+from dngd.solution import Solution
+from dngd.solution.solve import named, solved
 from dngd.train.directory import RunDirectoryError, read_config, read_summary
-from dngd.train.locate import find_problem
 from dngd.train.processes import leads
 from dngd.train.tensorboard import TensorBoard
 
@@ -34,11 +34,11 @@ def solve(
     """
     devices = machines.join()
     problem, chosen = given(problem, settings, config)
-    found = find_problem(problem)
+    name, found = named(problem)
     out = default_directory(found.name, chosen.resolved(found)) if out is None else out
     observers = [TensorBoard(out)] if tensorboard and leads() else []
-    solution = library.solve(problem, out=out, quiet=quiet, observers=observers, devices=devices, **chosen.as_dict())
-    return conclude(solution, out, quiet)
+    options = {"out": out, "quiet": quiet, "observers": observers, "devices": devices}
+    return conclude(solved(name, found, **options, **chosen.as_dict()), out, quiet)
 
 
 def default_directory(problem: str, config: Config) -> Path:
@@ -60,7 +60,7 @@ def _is_unfinished(path: Path, config: Config) -> bool:
     return stored == config.as_dict() and (summary is None or summary.get("status") != "finished")
 
 
-def conclude(solution: library.Solution, out: Path, quiet: bool) -> int:
+def conclude(solution: Solution, out: Path, quiet: bool) -> int:
     """Draw the figure, say where things are, and return the exit code."""
     from dngd import report
 

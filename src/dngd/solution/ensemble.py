@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from dngd import check
 from dngd.problem.problem import Problem
 from dngd.solution.solution import Solution
-from dngd.solution.solve import solve
-from dngd.train.locate import find_problem
+from dngd.solution.solve import named, solved
 
 
 @dataclass(frozen=True)
@@ -98,12 +97,8 @@ def ensemble(
         raise ValueError(f"seeds={seeds!r} must be at least two, all different: the spread is between them")
     if "seed" in settings:
         raise TypeError("seed is that of a single run; an ensemble takes seeds=5 or seeds=[1, 2, 3]")
-    # One problem for all: what is compiled for the first serves the others.
-    where = problem if isinstance(problem, str) and out is not None else None
-    given = find_problem(problem) if isinstance(problem, str) else problem
+    name, found = named(problem)  # once: what is compiled for the first seed serves the others
+    outs = [None if out is None else Path(out) / f"seed{seed}" for seed in chosen]
     return Ensemble(
-        tuple(
-            solve(where or given, seed=seed, out=None if out is None else Path(out) / f"seed{seed}", **settings)
-            for seed in chosen
-        )
+        tuple(solved(name, found, seed=seed, out=one, **settings) for seed, one in zip(chosen, outs, strict=True))
     )

@@ -2,18 +2,19 @@
 
 import contextlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dngd import check
 from dngd.config import Config
 from dngd.optimize.mesh import as_mesh
 from dngd.problem.problem import Problem
 from dngd.solution.solution import Solution
-from dngd.train.directory import RunDirectory, read_config, read_summary
+from dngd.train.directory import RunDirectory, RunDirectoryError, read_config, read_summary
 from dngd.train.history import read as read_history
 from dngd.train.kept import check_problem, load_state
-from dngd.train.locate import find_problem
+from dngd.train.locate import find_problem, is_executed
 from dngd.train.observer import as_observers
 from dngd.train.processes import agreed_settings, leads, several
 from dngd.train.progress import default_progress
@@ -54,10 +55,30 @@ def solve(
 
     **Example:** `solution = dngd.solve("kovasznay", seconds=60); solution.rel_l2`
     """
-    # A problem that is given may be another than that of its name in the catalogue: it has to be given again.
-    name = _kept_name(problem) if isinstance(problem, str) else f"{problem.name} (given in Python)"
-    problem = find_problem(problem) if isinstance(problem, str) else problem
-    config = Config.from_dict({"seconds": seconds, "seed": seed, **settings}).resolved(problem)
+    settings |= {"seconds": seconds, "seed": seed}
+    return solved(*named(problem), out=out, quiet=quiet, observers=observers, devices=devices, **settings)
+
+
+def named(problem: Problem | str) -> tuple[str, Problem]:
+    """Find a problem; returns with it the name by which its run directory names it, from whatever folder."""
+    if not isinstance(problem, str):  # it may be another than that of its name in the catalogue
+        return f"{problem.name} (given in Python)", problem
+    path, _, attribute = problem.rpartition(":")
+    return f"{Path(path).absolute()}:{attribute}" if is_executed(problem) else problem, find_problem(problem)
+
+
+def solved(
+    name: str,
+    problem: Problem,
+    *,
+    out: str | Path | None = None,
+    quiet: bool = False,
+    observers: Sequence[Any] = (),
+    devices: Any = None,
+    **settings: Any,
+) -> Solution:
+    """Do as `solve` does, with a problem that was found by `named`."""
+    config = Config.from_dict(settings).resolved(problem)
     mesh = _mesh(devices)
     if out is None or not leads():
         return _trained(problem, config, None, quiet, observers, mesh)
@@ -67,18 +88,25 @@ def solve(
 
 def resume(
     path: str | Path,
-    problem: Problem | None = None,
+    problem: Problem | str | None = None,
     *,
+    trust: bool = False,
     quiet: bool = False,
     observers: Sequence[Any] = (),
     devices: Any = None,
     **changes: Any,
 ) -> Solution:
-    """Go on with the run in a directory; `changes` may extend its budget (`seconds`, `steps`, `target`).
+    """Go on with the run in a directory.
 
-    It may have been begun on any number of `devices` (see `solve`). A new budget of steps replaces one of seconds, and
-    the reverse, unless both are given. A problem that is neither in the catalogue nor in a file must be given again.
+    **Arguments:**
+
+    - `problem`: the problem that is solved there, or its name. It may be left out if it is in the catalogue.
+    - `trust`: whether to execute the file that the directory names for its problem, if it names one.
+    - `quiet`, `observers`, `devices`: as for `dngd.solve`. The run may have been begun on any number of devices.
+    - `changes`: a new budget (`seconds`, `steps`, `target`). One of steps replaces one of seconds, and the reverse,
+      unless both are given.
     """
+    check.boolean("trust", trust)
     for name in changes:
         if name not in Config.extendable():
             raise ValueError(f"{name} cannot change in the middle of a run; only {', '.join(Config.extendable())} can")
@@ -88,7 +116,7 @@ def resume(
         replaced = dict.fromkeys(budgets, None) if budgets & changes.keys() else {}
         stored = agreed_settings({} if directory is None else dict(directory.config) | replaced | changes)
         settings = {key: value for key, value in stored.items() if key != "problem"}
-        problem = _stored_problem(stored["problem"], "resume") if problem is None else problem
+        problem = _problem_of(path, stored, problem, trust, "resume")
         config = Config.from_dict(settings).resolved(problem)  # before anything is written
         if directory is not None:
             with working_precision(config.precision):
@@ -97,18 +125,19 @@ def resume(
         return _trained(problem, config, directory, quiet, observers, mesh)
 
 
-def load(path: str | Path, problem: Problem | None = None) -> Solution:
+def load(path: str | Path, problem: Problem | str | None = None, *, trust: bool = False) -> Solution:
     """Read the solution that a run directory holds, ready to be evaluated.
 
-    No code is loaded from the directory. A problem that is neither in the catalogue nor in a file must be given again.
+    **Arguments:** `problem` and `trust` as for `dngd.resume`. Nothing of the directory is executed; what it names is
+    executed only if you trust it.
 
     **Example:** `dngd.load("runs/kovasznay").predict(points)`
     """
+    check.boolean("trust", trust)
     path = Path(path)
     stored = read_config(path)
-    name = stored.pop("problem")
-    problem = _stored_problem(name, "load") if problem is None else problem
-    config = Config.from_dict(stored)
+    problem = _problem_of(path, stored, problem, trust, "load")
+    config = Config.from_dict({key: value for key, value in stored.items() if key != "problem"})
     summary = read_summary(path)
     if summary is None:
         raise ValueError(f"{path} holds no summary yet: the run was stopped before its first step")
@@ -144,17 +173,21 @@ def _trained(
     return Solution(problem, found.model, found.last, found.summary, history)
 
 
-def _kept_name(problem: str) -> str:
-    """The name of a problem in a form that holds from any folder."""
-    path, colon, attribute = problem.rpartition(":")
-    return f"{Path(path).absolute()}:{attribute}" if colon else problem
-
-
-def _stored_problem(name: str, command: str) -> Problem:
-    """The problem that a run has kept by name."""
+def _problem_of(
+    path: str | Path, stored: Mapping[str, Any], given: Problem | str | None, trust: bool, command: str
+) -> Problem:
+    """The problem that was given, else the one that the directory names: a file only if it is trusted."""
+    if given is not None:
+        return find_problem(given) if isinstance(given, str) else given
+    name, again = stored.get("problem"), f"dngd.{command}(path, problem)"
+    if not isinstance(name, str):
+        raise RunDirectoryError(f"{path}: config.yaml names no problem; pass the one that was solved: {again}")
+    if is_executed(name) and not trust:
+        raise ValueError(
+            f"{path} names a file for its problem, {name}, which would be executed. If you trust it: --trust on the "
+            f"command line, trust=True in Python. Or pass the problem yourself: {again}"
+        )
     try:
         return find_problem(name)
     except ValueError as error:
-        raise ValueError(
-            f"{error}; in Python, pass the problem that was solved: dngd.{command}(path, problem)"
-        ) from error
+        raise ValueError(f"{error}; in Python, pass the problem that was solved: {again}") from error

@@ -14,7 +14,7 @@ import jax
 from dngd.check import count
 from dngd.config import Config
 from dngd.config.method import check_method
-from dngd.train.directory import RunDirectory, RunDirectoryError, read_summary
+from dngd.train.directory import RunDirectory, RunDirectoryError, read_settings, read_summary
 from dngd.train.files import atomic_write, writing
 from dngd.train.launch import Ended, Launch, execute
 from dngd.train.locate import find_problem
@@ -71,8 +71,7 @@ class Comparison:
             "settings": {k: value for k, value in self.settings.as_dict().items() if k not in ("method", "seed")},
         }
         path = self.out / "comparison.yaml"
-        if path.exists():
-            stored = yaml.safe_load(path.read_text())
+        if stored := read_settings(path):
             # More methods or seeds may join; other settings would not be comparable.
             for name in ("problem", "settings"):
                 if stored.get(name) != described[name]:
@@ -81,7 +80,10 @@ class Comparison:
                         "choose another --out"
                     )
             for name in ("methods", "seeds"):
-                described[name] = list(dict.fromkeys([*stored[name], *described[name]]))
+                before = stored.get(name)
+                if not isinstance(before, list):
+                    raise RunDirectoryError(f"{path}: {name} = {before!r} is not a list; restore the file")
+                described[name] = list(dict.fromkeys([*before, *described[name]]))
         with writing(path, RunDirectoryError):
             self.out.mkdir(parents=True, exist_ok=True)
             atomic_write(path, yaml.safe_dump(described, sort_keys=False).encode())

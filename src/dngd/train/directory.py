@@ -88,10 +88,7 @@ class RunDirectory:
 
 def read_config(path: str | os.PathLike) -> dict[str, Any]:
     """Read the configuration of a run directory; needs no lock."""
-    import yaml
-
-    remedy = "write settings as `name: value`, or restore the file"
-    config = _read(Path(path) / CONFIG, yaml.safe_load, "plain YAML", (yaml.YAMLError, ValueError), remedy)
+    config = read_settings(Path(path) / CONFIG)
     if config is None:
         raise RunDirectoryError(
             f"{path} is not a run directory (it has no {CONFIG}); check the path, or start a run with dngd solve"
@@ -99,10 +96,17 @@ def read_config(path: str | os.PathLike) -> dict[str, Any]:
     return config
 
 
+def read_settings(file: Path) -> dict[str, Any] | None:
+    """Read a file of settings; None if there is no such file."""
+    import yaml
+
+    remedy = "write settings as `name: value`, or restore the file"
+    return _read(file, yaml.safe_load, "plain YAML", (yaml.YAMLError, ValueError), remedy)
+
+
 def read_summary(path: str | os.PathLike) -> dict[str, Any] | None:
     """Read the summary of a run directory, None if there is none yet; needs no lock."""
-    remedy = "remove it, or restore the file"
-    return _read(Path(path) / SUMMARY, unseal, "JSON", ValueError, remedy)
+    return _read(Path(path) / SUMMARY, unseal, "JSON", ValueError, "remove it, or restore the file")
 
 
 def _read(file: Path, parse: Callable[[bytes], Any], form: str, trouble: Any, remedy: str) -> dict[str, Any] | None:

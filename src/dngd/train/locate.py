@@ -12,13 +12,18 @@ from dngd import catalogue
 from dngd.problem.problem import Problem
 
 
+def is_executed(name: str) -> bool:
+    """Return whether finding a problem of this name executes a file."""
+    return ":" in name
+
+
 def find_problem(name: str) -> Problem:
     """Find `"kovasznay"`, or `"my_pde.py:problem"`: a `dngd.Problem`, or a function that makes one, in a file.
 
     The file is executed: open only files that you trust.
     """
-    path, colon, attribute = name.rpartition(":")
-    if not colon:
+    path, _, attribute = name.rpartition(":")
+    if not is_executed(name):
         if name.endswith(".py"):
             raise ValueError(f"problem {name!r}: say which object of the file it is, such as {name}:problem")
         return catalogue.load(name)
