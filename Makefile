@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
 
-.PHONY: install demo test test-thorough lint bench docs dist
+.PHONY: install demo test test-thorough test-cluster lint bench docs dist
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -20,7 +20,11 @@ test: install
 	$(BIN)/python -m pytest
 
 test-thorough: install
-	DNGD_EXAMPLES=20 $(BIN)/python -m pytest -m ''
+	DNGD_EXAMPLES=20 $(BIN)/python -m pytest -m 'not cluster'
+
+# Starts a Slurm of one node for itself: apt-get install slurm-wlm
+test-cluster: install
+	$(BIN)/python -m pytest -n 0 -m cluster tests/cluster
 
 lint: install
 	$(BIN)/ruff check .

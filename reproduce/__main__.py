@@ -16,6 +16,7 @@ from dngd.cli.exit_code import ExitCode
 from dngd.train.checkpoint import CheckpointError
 from dngd.train.directory import RunDirectoryError
 from dngd.train.history import HistoryError
+from dngd.train.launch import launcher as made
 from dngd.train.memory import keep_freed_memory
 from reproduce import complexity as complexities
 from reproduce import landmarks as landmark
@@ -41,6 +42,11 @@ def table(
     problems: str | None = None,
     methods: str | None = None,
     out: Path | None = None,
+    launcher: str = "local",
+    jobs: int = 1,
+    partition: str | None = None,
+    gpus: int | None = None,
+    minutes: int | None = None,
 ) -> int:
     """Errors of all methods on the paper's problems beside the published ones, and convergence figures.
 
@@ -51,11 +57,17 @@ def table(
         problems: problem names, separated by commas (default: the paper's seven)
         methods: method names, separated by commas; append @paper for the paper's points and rules: auto,dense@paper
         out: directory of the results (default: runs/reproduce-table-SIZE)
+        launcher: local, or slurm: each run is a job (docs/scaling.md)
+        jobs: how many runs at once; on one machine more than one distorts their times
+        partition: of the jobs
+        gpus: number of GPUs of a job
+        minutes: time limit of a job
     """
     given = {"seconds": seconds, "seeds": seeds, "problems": _names(problems), "methods": _names(methods)}
     study = replace(tables.SIZES[size], **{name: value for name, value in given.items() if value is not None})
     out = Path("runs") / f"reproduce-table-{size}" if out is None else out
-    _show(tables.run_table(study, out))
+    launch = made(launcher, out / "jobs", partition, gpus, minutes)
+    _show(tables.run_table(study, out, jobs=jobs, launch=launch))
     rows = json.loads((out / "results.json").read_text())["rows"]
     return int(ExitCode.ERROR if all(row["failed"] == row["runs"] for row in rows) else ExitCode.DONE)
 
@@ -126,6 +138,11 @@ def gallery(
     seeds: int = 1,
     out: Path | None = None,
     quiet: bool = False,
+    launcher: str = "local",
+    jobs: int = 1,
+    partition: str | None = None,
+    gpus: int | None = None,
+    minutes: int | None = None,
 ) -> int:
     """Errors and estimates of problems as a stranger states them, with default settings.
 
@@ -135,9 +152,15 @@ def gallery(
         seeds: number of seeds, counted from 0; the table has medians
         out: directory of the results (default: runs/reproduce-gallery-SECONDSs)
         quiet: print the results only
+        launcher: local, or slurm: each run is a job (docs/scaling.md)
+        jobs: how many runs at once; on one machine more than one distorts their times
+        partition: of the jobs
+        gpus: number of GPUs of a job
+        minutes: time limit of a job
     """
     out = Path("runs") / f"reproduce-gallery-{seconds:g}s" if out is None else out
-    return _show(galleries.run_gallery(_names(problems) or tuple(GALLERY), seconds, seeds, out, _say(quiet)))
+    launch, names = made(launcher, out / "jobs", partition, gpus, minutes), _names(problems) or tuple(GALLERY)
+    return _show(galleries.run_gallery(names, seconds, seeds, out, _say(quiet), jobs, launch))
 
 
 STUDIES: dict[str, Callable[..., int]] = {

@@ -18,10 +18,11 @@ from dngd.report.convergence import group_figure
 from dngd.report.group import Group
 from dngd.report.run import Run, find_runs, natural
 from dngd.report.table import Row, group_rows, to_csv, to_latex, to_markdown
-from dngd.train.comparison import Comparison
+from dngd.train.comparison import Comparison, run_all
 from dngd.train.environment import environment
 from dngd.train.files import atomic_write
 from dngd.train.history import plain
+from dngd.train.launch import Launch, execute
 from reproduce.published import ERRORS, NAMES, SECONDS
 
 PUBLISHED = "published"
@@ -94,16 +95,19 @@ def default_methods(problem: str, preset: str) -> tuple[str, ...]:
     return ("auto", *(name for name in reported if name != "dense+ga"))
 
 
-def run_table(study: TableStudy, out: Path, say: Callable[[str], None] = print) -> list[Path]:
-    """Run what is not finished, and write the table after every seed; returns the paths of what was written."""
+def run_table(
+    study: TableStudy, out: Path, say: Callable[[str], None] = print, jobs: int = 1, launch: Launch = execute
+) -> list[Path]:
+    """Run what is not finished, `jobs` at once, and write the table after every seed; returns the paths of what was
+    written."""
     study.comparisons(out, 0)  # refuses, before anything runs, what does not exist
     runs = sum(len(study.plan(problem)) for problem in study.problems) * study.seeds
     say(f"{runs} runs, {about(study)} if none is finished yet; if interrupted, the same command continues")
     written: list[Path] = []
     for seed in range(study.seeds):
-        for comparison in study.comparisons(out, seed):
-            say(f"{comparison.problem}, seed {seed}, preset {comparison.settings.preset}")
-            comparison.run()
+        comparisons = study.comparisons(out, seed)
+        say(f"seed {seed}: {', '.join(str(comparison.out.name) for comparison in comparisons)}")
+        run_all(comparisons, jobs, launch)
         written = write_table(study, out)
     return written
 

@@ -1,9 +1,10 @@
 """Solve the gallery with default settings, one process a run, and write the table."""
 
 import json
-import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from dngd.catalogue import GALLERY
 from dngd.report.table import markdown_table
 from dngd.train.directory import read_summary
 from dngd.train.files import atomic_write
+from dngd.train.launch import Launch, execute
 from reproduce.cells import ROOT
 from reproduce.gallery.published import BEST
 
@@ -32,22 +34,42 @@ HEADER = (
 )
 
 
-def run_gallery(names: Sequence[str], seconds: float, seeds: int, out: Path, say: Callable[[str], None]) -> list[Path]:
-    """Solve what is not solved yet, seed after seed, and write `table.md` after each; returns what was written."""
+def run_gallery(
+    names: Sequence[str],
+    seconds: float,
+    seeds: int,
+    out: Path,
+    say: Callable[[str], None],
+    jobs: int = 1,
+    launch: Launch = execute,
+) -> list[Path]:
+    """Solve what is not solved yet, `jobs` at once, seed after seed, and write `table.md` after each; returns what was
+    written."""
     for name in names:
         if name not in GALLERY:
             raise ValueError(check.unknown("problem", name, GALLERY))
     if seeds < 1:
         raise ValueError(f"seeds={seeds!r} leaves nothing to run; give at least 1, such as --seeds 3")
-    for seed in range(seeds):
-        for name in names:
-            directory = out / f"{name}-seed{seed}"
-            summary = read_summary(directory)
-            if summary is None or summary["status"] != "finished":
-                say(f"{name}, seed {seed} …")
-                command = [sys.executable, "-m", "reproduce.gallery.run", name, str(seconds), str(seed), str(directory)]
-                subprocess.run(command, cwd=ROOT, check=False)
-        write_table(out)
+    check.count("jobs", jobs)
+    variables, writes = {"PYTHONPATH": str(ROOT)}, threading.Lock()
+
+    def solve(name: str, seed: int) -> None:
+        directory = (out / f"{name}-seed{seed}").absolute()
+        summary = read_summary(directory)
+        if summary is not None and summary["status"] == "finished":
+            return
+        say(f"{name}, seed {seed} …")
+        command = [sys.executable, "-m", "reproduce.gallery.run", name, str(seconds), str(seed), str(directory)]
+        ended = launch(command, variables)
+        summary = read_summary(directory)
+        said = "no summary" if summary is None else f"{summary['outcome']}, error {summary['rel_l2']}"
+        say(f"{name}, seed {seed}: {said}" + (f"\n{ended.errors[-300:]}" if ended.code else ""))
+        with writes:
+            write_table(out)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(solve, *zip(*((name, seed) for seed in range(seeds) for name in names), strict=True)))
+    write_table(out)
     return [out / "table.md"]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dngd.catalogue import GALLERY
-from reproduce.gallery import run
+from dngd.train.launch import Ended
 from reproduce.gallery.published import BEST
 from reproduce.gallery.run import HEADER, run_gallery, table_row
 
@@ -42,17 +42,17 @@ def test_published_errors_belong_to_problems_and_say_where_they_are_from():
         assert published.trust in ("P", "S")
 
 
-def test_finished_runs_are_not_repeated(tmp_path, monkeypatch):
+def test_finished_runs_are_not_repeated(tmp_path):
     started = []
 
-    def process(command, **_):
+    def launch(command, variables):
         started.append(Path(command[-1]).name)
         Path(command[-1]).mkdir(parents=True)
         (Path(command[-1]) / "summary.json").write_text(json.dumps(summary(1e-3)))
+        return Ended(0, "")
 
-    monkeypatch.setattr(run.subprocess, "run", process)
-    run_gallery(["wave"], 1.0, 1, tmp_path, lambda text: None)
-    (written,) = run_gallery(["wave", "lorenz"], 1.0, 2, tmp_path, lambda text: None)
+    run_gallery(["wave"], 1.0, 1, tmp_path, lambda text: None, launch=launch)
+    (written,) = run_gallery(["wave", "lorenz"], 1.0, 2, tmp_path, lambda text: None, launch=launch)
     assert started == ["wave-seed0", "lorenz-seed0", "wave-seed1", "lorenz-seed1"]
     table = written.read_text()
     assert table.index("`wave`") < table.index("`lorenz`")

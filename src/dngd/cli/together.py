@@ -6,7 +6,7 @@ from typing import Annotated
 import tyro
 
 from dngd import check
-from dngd.train import processes
+from dngd.train.processes import PATIENCE, join
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,10 @@ class Cluster:
         int | None, tyro.conf.arg(name="cluster.process", prefix_name=False, metavar="K", help_behavior_hint="")
     ] = None
     """number of this process, from 0 on"""
+    patience: Annotated[
+        int, tyro.conf.arg(name="cluster.patience", prefix_name=False, metavar="SECONDS", help_behavior_hint="(300)")
+    ] = PATIENCE
+    """how long to wait for the others"""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class Together:
     def join(self) -> int | str | None:
         """Join the other processes, if there are any, and return the devices to use."""
         if self.distributed:
-            processes.join(**vars(self.cluster))
+            join(**vars(self.cluster))
         elif self.cluster != Cluster():
             raise ValueError("--cluster.coordinator and its like go with --distributed; add it")
         if self.devices is None or self.devices == "all":

@@ -16,13 +16,16 @@ from dngd.train.history import read as read_history
 from dngd.train.kept import check_problem, load_state
 from dngd.train.locate import find_problem, is_executed
 from dngd.train.observer import as_observers
-from dngd.train.processes import agreed_settings, leads, several
+from dngd.train.processes import agreed_settings, led, several
 from dngd.train.progress import default_progress
 from dngd.train.run import Run
 from dngd.train.trainer import train, working_precision
 
 NEEDED = "problem", "method", "status", "outcome", "message", "rel_l2", "precision"
 """Entries of a summary that are read by name."""
+
+_NOT_OURS = contextlib.nullcontext()
+"""In place of a run directory, where another process has it."""
 
 
 def solve(
@@ -80,9 +83,9 @@ def solved(
     """Do as `solve` does, with a problem that was found by `named`."""
     config = Config.from_dict(settings).resolved(problem)
     mesh = _mesh(devices)
-    if out is None or not leads():
+    if out is None:
         return _trained(problem, config, None, quiet, observers, mesh)
-    with RunDirectory.create(out, {"problem": name, **config.as_dict()}) as directory:
+    with led(lambda: RunDirectory.create(out, {"problem": name, **config.as_dict()})) or _NOT_OURS as directory:
         return _trained(problem, config, directory, quiet, observers, mesh)
 
 
@@ -111,17 +114,20 @@ def resume(
         if name not in Config.extendable():
             raise ValueError(f"{name} cannot change in the middle of a run; only {', '.join(Config.extendable())} can")
     mesh = _mesh(devices)
-    with RunDirectory.open(path) if leads() else contextlib.nullcontext() as directory:
+    with led(lambda: RunDirectory.open(path)) or _NOT_OURS as directory:
         budgets = {"seconds", "steps"}
         replaced = dict.fromkeys(budgets, None) if budgets & changes.keys() else {}
         stored = agreed_settings({} if directory is None else dict(directory.config) | replaced | changes)
         settings = {key: value for key, value in stored.items() if key != "problem"}
         problem = _problem_of(path, stored, problem, trust, "resume")
         config = Config.from_dict(settings).resolved(problem)  # before anything is written
-        if directory is not None:
+
+        def change() -> None:
             with working_precision(config.precision):
                 check_problem(directory.checkpoints, problem)
             directory.change(stored)
+
+        led(change)
         return _trained(problem, config, directory, quiet, observers, mesh)
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,16 +49,7 @@ class Comparison:
 
     def run(self, jobs: int = 1, launch: Launch = execute) -> dict[str, int]:
         """Run what is not finished, `jobs` at once; returns exit codes by name."""
-        count("jobs", jobs)
-        self._describe()
-        with ThreadPoolExecutor(jobs) as pool:
-            results = pool.map(lambda run: (run[0], self._run_one(*run, launch)), self.runs())
-            try:
-                return dict(results)
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                getattr(launch, "cancel", lambda: None)()
-                raise
+        return run_all([self], jobs, launch)
 
     def _describe(self) -> None:
         """Write what is compared; refuse a directory that holds another comparison."""
@@ -121,6 +112,22 @@ class Comparison:
         with contextlib.suppress(RunDirectoryError), RunDirectory.create(directory, settings) as run:
             run.write_summary(summary)  # unless another process has taken the run up
         return summary
+
+
+def run_all(comparisons: Sequence[Comparison], jobs: int = 1, launch: Launch = execute) -> dict[str, int]:
+    """Run what is not finished of several comparisons, `jobs` at once; returns exit codes by name."""
+    count("jobs", jobs)
+    for comparison in comparisons:
+        comparison._describe()
+    runs = [(comparison, *run) for comparison in comparisons for run in comparison.runs()]
+    with ThreadPoolExecutor(jobs) as pool:
+        codes = pool.map(lambda run: run[0]._run_one(*run[1:], launch), runs)
+        try:
+            return {name: code for (_, name, _), code in zip(runs, codes, strict=True)}
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            getattr(launch, "cancel", lambda: None)()
+            raise
 
 
 def _variables() -> dict[str, str]:

@@ -6,13 +6,12 @@ a sum that the others have left out. With a single process these functions do no
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import jax
@@ -21,15 +20,24 @@ from jax.experimental import multihost_utils
 
 from dngd import check
 
-Tree = TypeVar("Tree")
+Tree, Result = TypeVar("Tree"), TypeVar("Result")
 
 LONGEST_MESSAGE = 1 << 16
-"""Bytes of the settings of a run at most."""
+"""Bytes that the processes tell each other at once at most, about their settings and what went wrong."""
+
+PATIENCE = 300
+"""Seconds to wait for the other processes to start."""
 
 
-def join(coordinator: str | None = None, processes: int | None = None, process: int | None = None) -> None:
+def join(
+    coordinator: str | None = None,
+    processes: int | None = None,
+    process: int | None = None,
+    patience: int = PATIENCE,
+) -> None:
     """Make this process one of several. Slurm, Open MPI and Kubernetes say which; otherwise all three must be given:
-    the address `host:port` of process 0, the number of processes, and the number of this one.
+    the address `host:port` of process 0, the number of processes, and the number of this one. `patience` is how many
+    seconds to wait for the others.
 
     This has to come before anything is computed.
     """
@@ -46,10 +54,11 @@ def join(coordinator: str | None = None, processes: int | None = None, process: 
         check.count("process", process, 0)
         if process >= processes:
             raise ValueError(f"process={process} must be below processes={processes}: they are counted from zero")
+    check.count("patience", patience, hint="it is a number of seconds")
     if jax.distributed.is_initialized():
         raise ValueError("this process has joined others already; join them once, before anything is computed")
     try:
-        jax.distributed.initialize(coordinator, processes, process)
+        jax.distributed.initialize(coordinator, processes, process, initialization_timeout=patience)
     except (ValueError, RuntimeError) as error:
         first = str(error).splitlines()[0]
         raise ValueError(
@@ -99,15 +108,25 @@ def agreed(tree: Tree) -> Tree:
 
 def agreed_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings (anything JSON can hold) as process 0 has them."""
-    if not several():
-        return dict(settings)
-    text = json.dumps(settings).encode()
-    if len(text) > LONGEST_MESSAGE:
-        raise ValueError(
-            f"the settings of the run take {len(text)} bytes, more than the {LONGEST_MESSAGE} that are sent"
-        )
-    padded = np.frombuffer(text.ljust(LONGEST_MESSAGE), np.uint8)
-    return json.loads(np.asarray(multihost_utils.broadcast_one_to_all(padded)).tobytes().rstrip())
+    return json.loads(_from_first(json.dumps(settings))) if several() else dict(settings)
+
+
+def led(attempt: Callable[[], Result]) -> Result | None:
+    """Have process 0 do something that the others cannot, and fail in all processes where it fails."""
+    result, error = None, None
+    if leads():
+        try:
+            result = attempt()
+        except Exception as raised:
+            if not several():
+                raise
+            error = raised
+    said = _from_first("" if error is None else str(error) or repr(error)) if several() else ""
+    if error is not None:
+        raise error
+    if said:
+        raise ValueError(f"process 0 says: {said}")
+    return result
 
 
 def any_of(flag: bool) -> bool:
@@ -117,21 +136,37 @@ def any_of(flag: bool) -> bool:
     return bool(np.any(multihost_utils.process_allgather(np.asarray([flag], np.uint8))))
 
 
-def check_same(what: Mapping[str, Any]) -> None:
-    """Refuse processes that do not hold the same: `what` maps names to values that print alike where they are."""
+def check_same(settings: Mapping[str, Any]) -> None:
+    """Refuse processes whose settings (anything JSON can hold) are not those of process 0."""
     if not several():
         return
-    digests = [hashlib.sha256(repr(value).encode()).digest()[:16] for value in what.values()]
-    mine = np.frombuffer(b"".join(digests), np.uint8).reshape(len(what), -1)
-    everyone = np.asarray(multihost_utils.process_allgather(mine))
-    for place, (name, value) in enumerate(what.items()):
-        others = [number for number, theirs in enumerate(everyone) if (theirs[place] != everyone[0][place]).any()]
-        if others:
-            raise ValueError(
-                f"{name} of process {', '.join(map(str, others))} is not that of process 0 (here, in process "
-                f"{jax.process_index()}, it is {_short(value)}); start all processes with the same command, the same "
-                "versions and the same files"
-            )
+    theirs = agreed_settings(settings)
+    ours = json.loads(json.dumps(settings))
+    different = [name for name in {**theirs, **ours} if repr(theirs.get(name)) != repr(ours.get(name))]
+    said = ", ".join(f"{name} ({ours.get(name)!r}, not {theirs.get(name)!r})" for name in different)
+    everyone = multihost_utils.process_allgather(_as_bytes(said[:1000], 4000))
+    if found := [f"process {number}: {text}" for number, one in enumerate(everyone) if (text := _as_text(one))]:
+        raise ValueError(
+            f"the processes are not the same; what differs from process 0: {'; '.join(found[:5])}. Start all processes "
+            "with the same command, the same versions and the same files"
+        )
+
+
+def _from_first(text: str) -> str:
+    """The text that process 0 has."""
+    return _as_text(multihost_utils.broadcast_one_to_all(_as_bytes(text, LONGEST_MESSAGE)))
+
+
+def _as_bytes(text: str, size: int) -> np.ndarray:
+    """All processes have to send as many bytes."""
+    data = text.encode()
+    if len(data) > size:
+        raise ValueError(f"{len(data)} bytes are more than the {size} that processes tell each other: {text[:100]}…")
+    return np.frombuffer(data.ljust(size), np.uint8)
+
+
+def _as_text(data: Any) -> str:
+    return np.asarray(data).tobytes().decode().rstrip()
 
 
 def leave(code: int) -> None:
@@ -172,8 +207,3 @@ def _like(leaf: Any, found: np.ndarray) -> Any:
     if isinstance(leaf, jax.Array):
         return jax.numpy.asarray(found.copy())
     return found.copy() if isinstance(leaf, np.ndarray) else type(leaf)(found.item())
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 200 else text[:200] + "…"

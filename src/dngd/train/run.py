@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -58,6 +57,8 @@ class Run:
         self.problem, self.config, self.mesh = formulation.problem.with_points(left), config, mesh
         self.formulation = replace(formulation, problem=self.problem)
         self.schedule = Schedule.of(self.problem, config, self.formulation.time is not None)
+        # The memory of hosts differs by some pages, and all processes have to make the same choices by it. They agree
+        # here and not where it matters: process 0 comes there alone when it reads a checkpoint.
         self.memory = None if mesh is None else agreed(default_memory())
         self.ahead = Ahead()
         self._made: dict[Hashable, Any] = {}
@@ -104,10 +105,7 @@ class Run:
         """The optimizer with its points shared out over the devices of the run."""
         if self.mesh is None:
             return optimizer
-        # The memory of hosts differs by some pages, and all have to make the same choices by it.
         settings = {"memory": self.memory} if hasattr(optimizer, "memory") else {}
-        if getattr(optimizer, "history", 0) is None:
-            settings["history"] = agreed(optimizer.pairs(eqx.filter(self.first_model(), eqx.is_inexact_array)))
         return replace(optimizer, devices=self.mesh, **settings)
 
     def sampler(self, position: Position) -> Sampler:

@@ -15,6 +15,7 @@ from jax.sharding import Mesh
 from dngd.config import Config
 from dngd.optimize.mesh import at_home
 from dngd.problem.data import Data
+from dngd.problem.fingerprint import fingerprint
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.train.advance import advance
@@ -26,7 +27,7 @@ from dngd.train.evaluation import Evaluation, evaluated
 from dngd.train.kept import Kept
 from dngd.train.observer import as_observers, ask, tell
 from dngd.train.precision import working_precision
-from dngd.train.processes import agreed, any_of, check_same, leads, several
+from dngd.train.processes import agreed, any_of, check_same, leads, led, several
 from dngd.train.run import Run
 from dngd.train.schedule import PATIENCE
 from dngd.train.selection import Selection
@@ -67,7 +68,8 @@ def train(
     """
     config, observers = config.resolved(problem), as_observers(observers) if leads() else []
     with working_precision(config.precision), StopRequest() as stop:
-        check_same({"the problem": problem.name, "the configuration": config.as_dict(), "the software": _versions()})
+        if several():
+            check_same(config.as_dict() | _versions() | _parts(problem))
         loop = _Loop(Run(problem, config, mesh), Kept(directory), observers, stop)
         try:
             return loop.train()
@@ -78,8 +80,12 @@ def train(
             loop.close()
 
 
-def _versions() -> list[Any]:
-    return [value for name, value in environment().items() if name in ("dngd", "jax", "equinox", "python")]
+def _versions() -> dict[str, Any]:
+    return {name: value for name, value in environment().items() if name in ("dngd", "jax", "equinox", "python")}
+
+
+def _parts(problem: Problem) -> dict[str, str]:
+    return {"the problem": problem.name} | {f"{name} of the problem": one for name, one in fingerprint(problem).items()}
 
 
 def _followed(run: Run, state: RunState) -> RunState:
@@ -101,7 +107,7 @@ class _Loop:
         return self._end(outcome, message)
 
     def _start(self) -> None:
-        run, found = self.run, self.kept.load(self.run)
+        run, found = self.run, led(lambda: self.kept.load(self.run))
         self.state, notes = (run.start(), []) if found is None else found
         self.state = _followed(run, self.state)
         position = self.state.position

@@ -36,12 +36,13 @@ class LBFGS(Baseline):
     The run has converged where the norm of the gradient is at most `tolerance`. The method is meant for a batch that
     stays the same. If the batch changes, each curvature pair still comes from one batch, and the history starts anew
     where the direction does not descend. The history holds `2 · history` copies of the parameters; without a number it
-    is as long as an eighth of the machine's memory allows, at most 300.
+    is as long as a quarter of `memory` allows (bytes; half of the machine's by default), at most 300.
     """
 
     history: int | None = eqx.field(static=True, default=None)
     tolerance: float = eqx.field(static=True, default=1e-6)
     linesearch_steps: int = eqx.field(static=True, default=20)
+    memory: int | None = eqx.field(static=True, default=None)
     devices: Mesh | None = eqx.field(static=True, converter=as_mesh, default=None)
 
     name = "lbfgs"
@@ -49,6 +50,8 @@ class LBFGS(Baseline):
     def __check_init__(self):
         if self.history is not None:
             check.count("history", self.history, hint="curvature pairs to remember")
+        if self.memory is not None:
+            check.count("memory", self.memory, hint="it is a number of bytes")
         check.count("linesearch_steps", self.linesearch_steps, hint="step lengths to try")
         check.number("tolerance", self.tolerance, 0.0)
 
@@ -63,13 +66,13 @@ class LBFGS(Baseline):
     def pairs(self, parameters) -> int:
         """Number of curvature pairs to remember."""
         pair = 2 * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(parameters))
-        allowed = default_memory()  # half of the machine's
+        allowed = default_memory() if self.memory is None else self.memory
         if self.history is None:
             return min(LONGEST_HISTORY, max(1, allowed // 4 // pair))
         if self.history * pair > allowed:
             raise ValueError(
                 f"history={self.history} takes {self.history * pair / 2**30:.0f} GiB with these parameters, more than "
-                f"half of the machine's memory; lower it to {max(1, allowed // pair)} or less"
+                f"the {allowed / 2**30:.0f} GiB allowed; lower it to {max(1, allowed // pair)} or less"
             )
         return self.history
 
