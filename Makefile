@@ -29,6 +29,7 @@ test-cluster: install
 lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright --project pyproject.toml
 
 bench: install
 	$(BIN)/python benchmarks/gram.py

@@ -56,11 +56,10 @@ class Constants:
 
 def follow(operation: Operation, program: Program, views: dict[int, View], constants: Constants) -> View | None:
     """Return the view that an operation makes of a view, if it makes one."""
-    held = [i for i, value in enumerate(operation.inputs) if isinstance(value, int) and value in views]
+    held = [(i, value) for i, value in enumerate(operation.inputs) if isinstance(value, int) and value in views]
     if len(held) != 1 or len(operation.outputs) != 1:
         return None
-    (position,) = held
-    source = operation.inputs[position]
+    position, source = held[0]
     view, name, parameters = views[source], operation.name, operation.equation.params
     before, after = program.aval(source), program.aval(operation.outputs[0])
     if before.dtype != after.dtype:
