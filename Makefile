@@ -46,7 +46,7 @@ bench: install
 	@touch .venv/docs
 
 docs: .venv/docs
-	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env docs site
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --fresh-env docs site  # tutorials run once, then come from .cache
 	@echo "open site/index.html"
 
 dist: install

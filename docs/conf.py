@@ -1,19 +1,34 @@
 """The documentation site: `make docs` builds it into `site/`, with every warning an error.
 
 Pages are Markdown (MyST); the reference comes from docstrings, which are Markdown too and are turned into
-reStructuredText on the way. Formulas are plain Unicode, so the site needs no script and no network to show them.
+reStructuredText on the way. The tutorials are executed, and kept in a cache until they change. Formulas are plain
+Unicode and HTML, so the site needs no script and no network to show them.
 """
 
 import re
+import sys
 import warnings
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import gallery  # noqa: E402
 
 project = "dngd"
 html_title = "dngd"
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_nb", "sphinx.ext.autodoc"]
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(HERE.parent / ".cache" / "notebooks")
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
 myst_heading_anchors = 3
 html_theme = "furo"
 html_copy_source = False
 html_show_sphinx = False
+smartquotes = False  # `--seconds` is an option
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 pygments_style = "friendly"
@@ -55,4 +70,5 @@ def process_docstring(app, what, name, obj, options, lines):
 
 
 def setup(app):
+    app.connect("builder-inited", gallery.write)
     app.connect("autodoc-process-docstring", process_docstring)

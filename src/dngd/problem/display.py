@@ -1,5 +1,6 @@
 """A problem as a notebook shows it: formulas of what its functions compute, or their source where there is none."""
 
+import contextlib
 import html
 import inspect
 from collections.abc import Callable, Mapping
@@ -106,11 +107,13 @@ def domain_html(domain: Domain) -> str:
 
 
 def source(function: Callable) -> str:
-    """The line of the source where a function starts, or its name if there is none."""
-    try:
-        line = inspect.getsource(function).strip().partition("\n")[0].rstrip(",")
-    except (OSError, TypeError):
-        line = getattr(function, "__name__", type(function).__name__)
+    """A named function with its arguments, or the line of the source where a lambda starts."""
+    line = getattr(function, "__name__", type(function).__name__)
+    with contextlib.suppress(OSError, TypeError, ValueError):  # no source, or no signature
+        if line == "<lambda>":
+            line = inspect.getsource(function).strip().partition("\n")[0].rstrip(",")
+        else:
+            line += f"({', '.join(inspect.signature(function).parameters)})"
     return f"<code>{html.escape(line)}</code>"
 
 

@@ -32,19 +32,9 @@ from dngd.catalogue.gallery.transport import transport50, transport100
 from dngd.catalogue.gallery.wave import wave, wave_long
 from dngd.problem.problem import Problem
 
-GALLERY: dict[str, Callable[[], Problem]] = {
-    made.__name__: made
-    for made in (
-        # transport and waves
-        transport50,
-        transport100,
-        wave,
-        wave_long,
-        klein_gordon,
-        sine_gordon,
-        kdv,
-        schroedinger,
-        # fronts, patterns, chaos
+THEMES: dict[str, tuple[Callable[[], Problem], ...]] = {
+    "transport and waves": (transport50, transport100, wave, wave_long, klein_gordon, sine_gordon, kdv, schroedinger),
+    "fronts, patterns, chaos": (
         burgers_plain,
         burgers_wide,
         burgers_front,
@@ -57,15 +47,9 @@ GALLERY: dict[str, Callable[[], Problem]] = {
         kuramoto_sivashinsky,
         lorenz,
         van_der_pol,
-        # flow
-        kovasznay_plain,
-        kovasznay_mm,
-        taylor_green,
-        cavity100,
-        cavity3200,
-        cavity7500,
-        cylinder,
-        # steady, without flow
+    ),
+    "flow": (kovasznay_plain, kovasznay_mm, taylor_green, cavity100, cavity3200, cavity7500, cylinder),
+    "steady, without flow": (
         helmholtz14,
         helmholtz66,
         multiscale,
@@ -74,9 +58,10 @@ GALLERY: dict[str, Callable[[], Problem]] = {
         plate,
         kirsch,
         conduction,
-        # many dimensions
-        hjb20,
-    )
+    ),
+    "many dimensions": (hjb20,),
 }
+
+GALLERY: dict[str, Callable[[], Problem]] = {made.__name__: made for theme in THEMES.values() for made in theme}
 
 __all__ = ["GALLERY", *GALLERY]

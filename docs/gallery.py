@@ -1,0 +1,133 @@
+"""The gallery of the site: a card for each problem on the front page, and a page of its own.
+
+Statements are typeset from the problems themselves; numbers and pictures are those that
+`python -m reproduce.gallery.showcase RUNS` stored in `static/gallery/`. Pages are written when the site is built.
+"""
+
+import html
+import inspect
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from dngd.catalogue.gallery import THEMES
+from dngd.problem.display import equation_html, problem_html
+
+HERE = Path(__file__).parent
+SHOWCASE = HERE / "static" / "gallery"
+PAGES = HERE / "gallery"
+NOT_RUN = "not run"
+
+
+def results() -> dict[str, dict[str, Any]]:
+    """Stored numbers by the name of the problem."""
+    stored = SHOWCASE / "results.json"
+    return json.loads(stored.read_text()) if stored.exists() else {}
+
+
+def write(*_: Any) -> None:
+    """Write the cards, which the front page includes, and the pages."""
+    stored = results()
+    PAGES.mkdir(exist_ok=True)
+    cards = []
+    for theme, members in THEMES.items():
+        cards.append(f"<h3>{html.escape(theme.capitalize())}</h3>\n<div class='cards'>")
+        for make in members:
+            problem, record = make(), stored.get(make.__name__)
+            cards.append(card(problem, record))
+            _replace(PAGES / f"{make.__name__}.md", page(problem, make, record))
+        cards.append("</div>")
+    _replace(PAGES / "cards.html", "\n".join(cards) + "\n")
+    names = "\n".join(make.__name__ for members in THEMES.values() for make in members)
+    _replace(PAGES / "index.md", f"# Problems of the gallery\n\n```{{toctree}}\n:titlesonly:\n\n{names}\n```\n")
+    jax.clear_caches()
+
+
+def card(problem: Any, record: dict[str, Any] | None) -> str:
+    """One problem on the front page: picture, name, equation, numbers; all of it is a link to its page."""
+    picture = f"{problem.name}.webp"
+    shown = f"<img src='_static/gallery/{picture}' alt='' loading='lazy'>" if (SHOWCASE / picture).exists() else "∅"
+    equation = "<br>".join(equation_html(problem))
+    if record is None:
+        figures = f"<span class='missing'>{NOT_RUN}</span>"
+    else:
+        figures = (
+            f"<span>error <b>{size(record['rel_l2'])}</b></span><span>estimate <b>{size(record['estimate'])}</b></span>"
+            f"<span><b>{record['seconds']:.0f}</b> s</span>"
+        )
+    return (
+        f"<a class='card' href='gallery/{problem.name}.html'><span class='picture'>{shown}</span>"
+        f"<span class='title'>{html.escape(title(problem))}</span>"
+        f"<span class='equation'>{equation}</span><span class='numbers'>{figures}</span></a>"
+    )
+
+
+def page(problem: Any, make: Callable, record: dict[str, Any] | None) -> str:
+    """The page of a problem: its statement, what came out, how to run it, and its file."""
+    source = Path(sys.modules[make.__module__].__file__).relative_to(HERE.parent)
+    statement = f"<div class='statement'>{problem_html(problem)}</div>"
+    return f"""# {title(problem)}
+
+{inspect.cleandoc(make.__doc__ or "")}
+
+{statement}
+
+## What came out
+
+{outcome(problem.name, record)}
+
+## Run it
+
+```sh
+dngd solve {problem.name} --seconds 100
+```
+
+or `dngd.solve(dngd.catalogue.{problem.name}(), seconds=100)` in Python. This is all that was said about it:
+
+```{{literalinclude}} ../../{source}
+:language: python
+:caption: {source}
+```
+"""
+
+
+def title(problem: Any) -> str:
+    return problem.description[0].upper() + problem.description[1:]
+
+
+def outcome(name: str, record: dict[str, Any] | None) -> str:
+    if record is None:
+        return f"*{NOT_RUN.capitalize()}*: no run of this problem is stored."
+    seeds = f", the median of {record['seeds']} seeds" if record["seeds"] > 1 else ""
+    machine = record["machine"]
+    trained = f"{record['steps']} steps in {record['seconds']:.0f} s, and {record['compile_seconds']:.0f} s to compile"
+    ended = f"`{record['outcome']}`" + (f": {plain(record['message'])}" if record["message"] else "")
+    run = f"seed {record['seed']}{seeds}, default settings, {record['date']}, {machine['processor']}"
+    rows = [("relative L² error", size(record["rel_l2"])), ("error that the run estimates", size(record["estimate"]))]
+    rows += [("training", trained), ("ended by", ended), ("run", f"{run}, jax {machine['jax']}")]
+    if len(record["errors"] or {}) > 1:
+        rows.insert(1, ("of each field", ", ".join(f"`{n}` {size(error)}" for n, error in record["errors"].items())))
+    table = "\n".join(["| | |", "|---|---|", *(f"| {left} | {right} |" for left, right in rows)])
+    figure = f"{name}-run.webp"
+    shown = f"![The solution, the reference, the error and the fall of the error](../static/gallery/{figure})"
+    return table + (f"\n\n{shown}" if (SHOWCASE / figure).exists() else "")
+
+
+def plain(text: str) -> str:
+    """Text in a cell of a Markdown table."""
+    return html.escape(text).replace("|", "\\|")
+
+
+def size(error: float | None) -> str:
+    """Two digits, and a dash for what is not known."""
+    return "–" if error is None else f"{error:.1e}"
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file if it changes: Sphinx reads again what is newer."""
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
