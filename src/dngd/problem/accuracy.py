@@ -8,8 +8,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
+from dngd.optimize.compiled import ONCE, compiled
 from dngd.problem.condition import Setting
 from dngd.problem.prescribed import Prescribed
 from dngd.problem.sampling import Sampling
@@ -80,7 +81,7 @@ class Evaluator:
     def points(self, chunk: int) -> Float[Array, "N d"]:
         """The test points of a chunk, always the same."""
         domain = self._setting.domain
-        return domain.tested(_test_points(domain, jax.random.fold_in(jax.random.key(TEST_SEED), chunk), self._chunk))
+        return domain.tested(_test_points(domain, np.asarray(chunk), self._chunk))
 
     def errors(self, model: Callable, quick: bool = False) -> Errors:
         """Errors over all test points, or the first few."""
@@ -114,7 +115,7 @@ class Evaluator:
     def exact(self, points: Float[Array, "N d"]) -> Float[np.ndarray, "N k"]:
         """The reference at points."""
         if self._prescribed is not None:
-            return np.asarray(_exact(self._prescribed, points), float)
+            return np.asarray(self._prescribed.at(points), float)
         values = np.asarray(self._reference.function(np.asarray(points)), float)
         return values[:, None] if values.ndim == 1 else values
 
@@ -172,11 +173,7 @@ def predict(model: Callable, points: Float[Array, "N d"]) -> Float[Array, "N k"]
     return jax.vmap(lambda point: jnp.atleast_1d(model(point)))(points)
 
 
-@eqx.filter_jit
-def _exact(prescribed: Prescribed, points: Float[Array, "N d"]) -> Float[Array, "N k"]:
-    return jax.vmap(prescribed)(points)
-
-
-@functools.partial(jax.jit, static_argnums=(0, 2))
-def _test_points(domain, key: PRNGKeyArray, count: int) -> Float[Array, "N d"]:
+@functools.partial(compiled, options=ONCE)
+def _test_points(domain, chunk: Int[Array, ""], count: int) -> Float[Array, "N d"]:
+    key = jax.random.fold_in(jax.random.key(TEST_SEED), chunk)
     return Sampling().points(key, domain, count)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 
 from dngd import check
@@ -49,7 +48,7 @@ class Initial(Condition):
 
     def known(self, setting, key):
         prescribed = Prescribed.of(self.value, self.fields, setting)
-        values = jax.vmap(prescribed)(self.draw(key, setting.domain, SEEN))
+        values = prescribed.at(self.draw(key, setting.domain, SEEN))
         return Known(prescribed.outputs, values, self.order, setting.domain.coordinates.axis(self.time))
 
 
@@ -90,7 +89,7 @@ class Robin(Condition):
 
     def known(self, setting, key):
         prescribed = Prescribed.of(self.value, self.fields, setting)
-        values = jax.vmap(prescribed)(self.draw(key, setting.domain, min(SEEN, self.points or SEEN)))
+        values = prescribed.at(self.draw(key, setting.domain, min(SEEN, self.points or SEEN)))
         return Known(prescribed.outputs, values / (self.a or self.b), 0 if self.a else 1)
 
 

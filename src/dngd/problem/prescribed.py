@@ -1,5 +1,6 @@
 """Values that the user prescribes: numbers, or functions of coordinates and constants."""
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dngd import check
+from dngd.optimize.compiled import ONCE, compiled
 from dngd.problem.by_name import call_by_name, check_arguments
 from dngd.problem.condition import Setting
 
@@ -57,6 +59,15 @@ class Prescribed(eqx.Module):
                 f"{len(self.outputs)} fields of the condition, or one for each of the {size} of the problem"
             )
         return jnp.broadcast_to(value, (len(self.outputs),))
+
+    def at(self, points: Float[Array, "N d"]) -> Float[Array, "N k"]:
+        """Compute the values at points, in one program: a user's function may have dozens of small operations."""
+        return _values(self, points)
+
+
+@functools.partial(compiled, options=ONCE)
+def _values(prescribed: Prescribed, points: Float[Array, "N d"]) -> Float[Array, "N k"]:
+    return jax.vmap(prescribed)(points)
 
 
 def take(values: Array, outputs: tuple[int, ...]) -> Array:

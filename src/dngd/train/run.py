@@ -172,8 +172,8 @@ class Run:
             prescribed = getattr(condition.residual(self.problem.setting()), "prescribed", None)
             if prescribed is None or not callable(prescribed.value):
                 continue
-            values = jax.vmap(prescribed)(draw.batch[name])
-            if bad := int(np.sum(~np.isfinite(np.asarray(values)).all(axis=1))):
+            values = np.asarray(prescribed.at(draw.batch[name]))
+            if bad := int(np.sum(~np.isfinite(values).all(axis=1))):
                 raise ValueError(
                     f"condition {name!r}: the prescribed value is not finite at {bad} of {len(values)} points; check "
                     "its function where a root, logarithm or quotient has no value"

@@ -1,7 +1,10 @@
 """What a run starts from: its keys, all from one seed, and its network."""
 
+import functools
+
 import jax
-from jaxtyping import PRNGKeyArray
+import numpy as np
+from jaxtyping import Array, Int, PRNGKeyArray
 
 from dngd.optimize.compiled import ONCE, compiled
 from dngd.problem.formulation import Formulation
@@ -14,6 +17,11 @@ NETWORK, POINTS, CHOICE = range(3)
 
 def key_for(purpose: int, seed: int) -> PRNGKeyArray:
     """Derive the key of a run with this seed for one purpose."""
+    return _key(np.asarray(purpose), np.asarray(seed))
+
+
+@functools.partial(compiled, options=ONCE)
+def _key(purpose: Int[Array, ""], seed: Int[Array, ""]) -> PRNGKeyArray:
     return jax.random.fold_in(jax.random.key(seed), purpose)
 
 
@@ -22,6 +30,6 @@ def first_model(formulation: Formulation, seed: int) -> Model:
     one by one."""
     key = key_for(NETWORK, seed)
     try:
-        return as_arrays(compiled(lambda: formulation.init(key), ONCE)())
+        return as_arrays(compiled(lambda key: formulation.init(key), ONCE)(key))
     except jax.errors.JAXTypeError:  # a network of the user's that computes with NumPy while it is made
         return as_arrays(formulation.init(key))
