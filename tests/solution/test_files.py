@@ -92,6 +92,18 @@ def test_xarray_has_coordinates_and_units():
     assert float(found["y"]) == 0.0
 
 
+def test_netcdf_is_read_back_to_the_bit(tmp_path):
+    xarray = pytest.importorskip("xarray")
+    found = WAVE.grid(t=3, x=5, y=[0.1, 0.3], z=0.25, units={"x": "m", "u": "m/s"})
+    back = xarray.load_dataset(found.save(tmp_path / "wave.nc"))
+    assert set(back.data_vars) == {"u", "v"}
+    assert back["u"].dims == ("t", "x", "y")
+    for name in ("u", "v", "t", "x", "y"):
+        np.testing.assert_array_equal(back[name], found.axes[name] if name in found.axes else found[name])
+    assert float(back["z"]) == 0.25
+    assert {name: back[name].attrs.get("units") for name in ("x", "u", "v")} == {"x": "m", "u": "m/s", "v": None}
+
+
 def test_the_artefact_predicts_the_same_bits_without_dngd(tmp_path):
     network = dngd.network.MLP((2, 16, 16, 1), key=jax.random.key(0))
     trained = solution(network, Box(x=(0, 1)), parameters={"nu": (1, 2)})
@@ -136,3 +148,19 @@ def test_bad_files_are_refused(tmp_path):
         WAVE.grid(t=0.0, x=2, y=0.0, z=0.0).save(tmp_path / "wave.pvd")
     with pytest.raises(ValueError, match=r"unknown|platform"):
         WAVE.save_artefact(tmp_path / "a.bin", ("abacus",))
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ((200_000, 200_000), "GiB, more than half of the memory"),
+        ((1, 5), "sizes=1 must be"),
+        ((2.5, 3), "sizes=2.5"),
+        ((3,), "viewed along 2"),
+    ],
+)
+def test_exports_that_do_not_fit_are_refused(sizes, message, tmp_path):
+    with pytest.raises((TypeError, ValueError), match=message):
+        WAVE.export(tmp_path / "wave.vti", sizes)
+    assert not list(tmp_path.iterdir())

@@ -92,7 +92,7 @@ def grid(
     lines = {name: line for name, line in given.items() if line.ndim}
     held = {name: float(line) for name, line in given.items() if not line.ndim}
     shape = tuple(len(line) for line in lines.values())
-    _check_memory(shape, len(problem.output_names) + len(quantities))
+    check_memory(shape, len(problem.output_names) + len(quantities))
     count = int(np.prod(shape))
     fields = np.empty((count, len(problem.output_names)))
     others = {name: np.empty(count) for name in quantities}
@@ -126,7 +126,7 @@ def _line(name: str, asked: Any, spread: Callable[[int], np.ndarray]) -> np.ndar
     return values
 
 
-def _check_memory(shape: tuple[int, ...], fields: int) -> None:
+def check_memory(shape: tuple[int, ...], fields: int) -> None:
     """Refuse a grid that does not fit in half of the memory."""
     needed = 8.0 * fields * float(np.prod([float(size) for size in shape]))
     if needed > physical_memory() / 2:

@@ -18,7 +18,7 @@ from dngd.solution.band import band
 from dngd.solution.display import show_figures, solution_html
 from dngd.solution.evaluate import evaluate, placed, plain_function, residual
 from dngd.solution.files import on_mesh
-from dngd.solution.grid import Grid, grid
+from dngd.solution.grid import Grid, check_memory, grid
 from dngd.solution.integral import MOST, Integral, integral
 from dngd.train.trainer import working_precision
 
@@ -179,6 +179,10 @@ class Solution:
         """Write the fields on a grid to `.npz`, `.vti` or `.vtu`."""
         from dngd.report.export import write_fields
 
+        if sizes is not None:
+            for size in sizes:
+                check.count("sizes", size, 2)
+            check_memory(sizes, len(self.problem.output_names))
         return write_fields(self._fields(sizes), Path(path))
 
     def grid(
