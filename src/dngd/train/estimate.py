@@ -7,8 +7,8 @@ a change of `e` times the fields is read as an error of `e / (1 + e)`.
 A step also fits the noise of its batch, the more so the smaller λ is, so changes are averaged over several batches. A
 large λ hides what takes long steps to undo: an error that has added up slowly, over many periods, say. So the estimate
 is the change at a large λ, or the geometric mean of that and the change at a small λ, if it is larger; the latter
-counts as far as the line search confirms the linear model. This costs a few steps of the program that has trained the
-run.
+counts as far as the line search confirms the linear model, and not at all where the solver is iterative. This costs a
+few steps of the program that has trained the run.
 
 docs/notebook/unseen.md has estimates beside true errors. The estimate is calibrated where residuals are in units of
 their own (`dngd.problem.frame`), and a verdict is given there alone.
@@ -29,6 +29,7 @@ from dngd.optimize.compiled import hastily
 from dngd.optimize.outcome import Outcome
 from dngd.problem.accuracy import CHUNK_BYTES, predict
 from dngd.problem.sampling import Sampling
+from dngd.solver import PCG
 from dngd.train.position import Window
 from dngd.train.run import Run
 from dngd.train.state import RunState
@@ -107,8 +108,9 @@ def _change(
     centred = list(run.problem.setting().outputs(getattr(run.problem.reference, "centred", ())))
     optimizer, sampler = run.optimizer(state.position), run.sampler_of_new_points(state.position)
     start = optimizer.init(state.model)
-    found: dict[float, list[np.ndarray]] = {damping: [] for damping in (NEAR, FAR)}
-    for damping, changes in found.items():
+    found: dict[float, list[np.ndarray]] = {}
+    for damping in (NEAR, FAR):
+        changes = found[damping] = []
         for draw in range(draws):
             memory = eqx.tree_at(lambda held: held.damping[0], start, jnp.asarray(damping, fields.dtype))
             position = dataclasses.replace(state.position, step=first + draw)
@@ -122,11 +124,13 @@ def _change(
             change = np.asarray(predict(run.solution(state, moved), points)) - fields
             change[:, centred] -= change[:, centred].mean(axis=0)
             changes.append(change if damping == NEAR else float(info.step_length) * change)
+        if info.solver == PCG.name:  # the small λ would take hundreds of iterations
+            break
     if any(len(changes) < 2 for changes in found.values()):
         return np.asarray(points), fields, None
-    near, far = (np.abs(np.mean(found[damping], axis=0)) for damping in (NEAR, FAR))
-    size, beyond = (np.sqrt(np.mean(change**2, axis=0)) for change in (near, far))
-    return np.asarray(points), fields, near * np.sqrt(np.maximum(1.0, beyond / np.where(size > 0, size, 1.0)))
+    size, *beyond = (np.sqrt(np.mean(np.mean(changes, axis=0) ** 2, axis=0)) for changes in found.values())
+    growth = beyond[0] / np.where(size > 0, size, 1.0) if beyond else 1.0
+    return np.asarray(points), fields, np.abs(np.mean(found[NEAR], axis=0)) * np.sqrt(np.maximum(1.0, growth))
 
 
 def _windows(run: Run, state: RunState) -> Iterator[RunState]:
