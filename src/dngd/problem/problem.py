@@ -126,7 +126,7 @@ class Problem:
     def _filled(self, condition: Condition) -> Condition:
         """A condition with what it leaves to the problem: points, and how they are drawn."""
         parts: dict[str, Any] = {}
-        is_equation = isinstance(condition, Equation)
+        is_equation = isinstance(condition, Equation) and condition.on is None
         if condition.points is None:
             alone = self.domain.dimension == 1 and not is_equation  # single points: ends of an interval
             parts["points"] = 2 if alone else OTHER_POINTS
