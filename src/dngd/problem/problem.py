@@ -133,9 +133,13 @@ class Problem:
             if is_equation:
                 parts["points"] = max(OTHER_POINTS, POINTS // condition.outputs(self.setting()))
         if condition.sampling is None:
-            adapts = self.network is None and getattr(condition, "on", None) is None
-            parts["sampling"] = Sampling(adaptive=Adaptive()) if adapts else Sampling()
+            parts["sampling"] = Sampling(adaptive=Adaptive()) if self._adapts(condition) else Sampling()
         return dataclasses.replace(condition, **parts) if parts else condition
+
+    def _adapts(self, condition: Condition) -> bool:
+        """Whether points of a condition gather where its residual is large, if nothing else is said."""
+        single = self.domain.dimension == 1 and not isinstance(condition, Equation)  # ends of an interval
+        return self.network is None and not single and not has_its_own_points(condition)
 
     @property
     def output_names(self) -> list[str]:
