@@ -25,9 +25,11 @@ from dngd.train.environment import environment
 from dngd.train.estimate import FAILED, estimate
 from dngd.train.evaluation import Evaluation, evaluated
 from dngd.train.kept import Kept
+from dngd.train.look import Looks
 from dngd.train.observer import as_observers, ask, tell
 from dngd.train.precision import working_precision
 from dngd.train.processes import agreed, any_of, check_same, leads, led, several
+from dngd.train.requests import Requests
 from dngd.train.run import Run
 from dngd.train.schedule import PATIENCE
 from dngd.train.selection import Selection
@@ -39,6 +41,8 @@ from dngd.train.verdict import verdict
 
 OURS = (Selection(), Evaluation())
 """Observers of every run, before those that are given."""
+
+PAUSED = "paused by dngd watch"
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,8 @@ def train(
     with working_precision(config.precision), StopRequest() as stop:
         if several():
             check_same(config.as_dict() | _versions() | _parts(problem))
-        loop = _Loop(Run(problem, config, mesh), Kept(directory), observers, stop)
+        requests = Requests(None if directory is None else directory.path)
+        loop = _Loop(Run(problem, config, mesh), Kept(directory), observers, stop, requests)
         try:
             return loop.train()
         except BaseException as error:
@@ -97,8 +102,9 @@ def _followed(run: Run, state: RunState) -> RunState:
 class _Loop:
     """Start, steps, end. All that evolves is `state`."""
 
-    def __init__(self, run: Run, kept: Kept, watching: list[Any], stop: StopRequest):
-        self.run, self.kept, self.watching, self.stop = run, kept, watching, stop
+    def __init__(self, run: Run, kept: Kept, watching: list[Any], stop: StopRequest, requests: Requests):
+        self.run, self.kept, self.watching, self.stop, self.requests = run, kept, watching, stop, requests
+        self.ours = [*OURS, Looks(kept.path, requests)]
         self.state: RunState | None = None
 
     def train(self) -> Trained:
@@ -127,6 +133,7 @@ class _Loop:
     def _steps(self) -> tuple[str, str]:
         """Advance until there is a reason to end; returns outcome and message."""
         while True:
+            self._obey()
             if any_of(bool(self.stop)):
                 return (
                     "interrupted",
@@ -145,6 +152,31 @@ class _Loop:
             if agreed(asked_to_stop):
                 return "observer", "an observer asked to stop"
 
+    def _obey(self) -> None:
+        """Do what a person asks through files of the directory. A pause is no training time. Where several processes
+        share a run they can be stopped together, and no more."""
+        paused = False
+        while request := self.requests.next(paused, self.stop):
+            if "stop" in request:
+                self.stop.name = "dngd watch"
+            elif several():
+                self._note(f"{request} is not possible where several processes share a run: stop it, then dngd resume")
+            elif "pause" in request:
+                paused = request["pause"]
+                self.kept.save(self.run, self.state)
+                self._note(PAUSED if paused else "going on after the pause")
+            else:
+                self._change_budget(request)
+            if paused:
+                self.kept.summarize(self.run, self.state, "running", "running", PAUSED)
+
+    def _change_budget(self, budget: dict[str, Any]) -> None:
+        """Go on with another budget, as a run does that was interrupted here and resumed with it."""
+        longer = self.run.with_budget(**budget)
+        self.kept.change_budget(self.run, self.state, longer.config)
+        self.run = longer
+        self._note("new budget: " + ", ".join(f"{value:g} {name}" for name, value in budget.items()))
+
     def _agreed(self, state: RunState) -> RunState:
         """With the clocks of process 0."""
         return replace(state, position=agreed(state.position))
@@ -160,7 +192,7 @@ class _Loop:
 
     def _observe(self, row: dict[str, Any]) -> bool:
         """Show a step to everyone; whether an observer asked to stop. One that fails costs no step."""
-        self.state, _ = ask(OURS, "step", self.run, self.state, row)
+        self.state, _ = ask(self.ours, "step", self.run, self.state, row)
         try:
             before = self.state
             self.state, stop = ask(self.watching, "step", self.run, self.state, row)
