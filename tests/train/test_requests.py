@@ -12,8 +12,7 @@ from train import small
 import dngd
 from dngd.train.directory import read_config, read_summary
 from dngd.train.history import read as read_history
-from dngd.train.requests import EVERY, Requests, ask, touch
-from dngd.train.trainer import PAUSED
+from dngd.train.requests import EVERY, PAUSED, Requests, ask, touch
 
 SETTINGS = {"quiet": True, "optimizer": {"momentum": 0.5}, "doublings": 0}
 

@@ -18,7 +18,10 @@ from dngd.train.sealed import contents
 
 REQUEST, WATCHED = "request.json", ".watched"
 
-EVERY, PAUSED = 0.5, 0.2
+PAUSED = "paused by dngd watch"
+"""Message in the summary of a run that waits."""
+
+EVERY, WAITING = 0.5, 0.2
 """Seconds between looks for a request: while the run goes on, and while it is paused."""
 
 RECENT = 60
@@ -69,7 +72,7 @@ class Requests:
         while paused and not stop:
             if found := self._take():
                 return found
-            time.sleep(PAUSED)
+            time.sleep(WAITING)
         if time.monotonic() - self._looked < EVERY:
             return None
         self._looked, self._watched = time.monotonic(), self._is_watched()

@@ -29,7 +29,7 @@ from dngd.train.look import Looks
 from dngd.train.observer import as_observers, ask, tell
 from dngd.train.precision import working_precision
 from dngd.train.processes import agreed, any_of, check_same, leads, led, several
-from dngd.train.requests import Requests
+from dngd.train.requests import PAUSED, Requests
 from dngd.train.run import Run
 from dngd.train.schedule import PATIENCE
 from dngd.train.selection import Selection
@@ -41,8 +41,6 @@ from dngd.train.verdict import verdict
 
 OURS = (Selection(), Evaluation())
 """Observers of every run, before those that are given."""
-
-PAUSED = "paused by dngd watch"
 
 
 @dataclass(frozen=True)
