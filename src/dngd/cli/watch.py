@@ -10,7 +10,9 @@ from dngd.cli.options import Flag
 
 
 def watch(
-    directories: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    directories: Annotated[
+        tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[DIR ...]", help_behavior_hint="(runs)")
+    ] = (Path("runs"),),
     port: int = 0,
     trust: Flag = False,
 ) -> int:

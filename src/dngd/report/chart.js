@@ -203,16 +203,15 @@ function chart(host, options) {
   drawLegend();
   draw();
   let width = holder.clientWidth;
-  new ResizeObserver(() => { if (holder.clientWidth !== width) { width = holder.clientWidth; draw(); } }).observe(holder);
+  new ResizeObserver(() => { if (holder.clientWidth !== width) { width = holder.clientWidth; update({}); } }).observe(holder);
   /* Drawn anew, it keeps the focus and what is being read off. */
   function update(changes) {
-    const focused = state && document.activeElement === state.svg, time = !tip.hidden && state ? state.times[at] : null;
+    const focused = document.activeElement === holder.firstChild, time = !tip.hidden && state ? state.times[at] : null;
     options = { ...options, ...changes };
     drawLegend();
     draw();
-    if (!state) return;
-    if (focused) state.svg.focus({ preventScroll: true });
-    if (time === null) return;
+    if (focused) holder.firstChild.focus({ preventScroll: true });
+    if (time === null || !state) return;
     at = state.times.reduce((best, x, k) => (Math.abs(x - time) < Math.abs(state.times[best] - time) ? k : best), 0);
     readOff();
   }

@@ -60,7 +60,7 @@ class Requests:
 
     def __init__(self, directory: Path | None):
         self._directory, self._looked, self._watched = directory, 0.0, False
-        self._take()  # what was asked of an earlier run here
+        self.take()  # what was asked of an earlier run here
 
     @property
     def watched(self) -> bool:
@@ -70,15 +70,16 @@ class Requests:
     def next(self, paused: bool = False, stop: Any = False) -> dict[str, Any] | None:
         """Take the request that has come in. A paused run waits for one, or until `stop` is true."""
         while paused and not stop:
-            if found := self._take():
+            if found := self.take():
                 return found
             time.sleep(WAITING)
         if time.monotonic() - self._looked < EVERY:
             return None
         self._looked, self._watched = time.monotonic(), self._is_watched()
-        return self._take()
+        return self.take()
 
-    def _take(self) -> dict[str, Any] | None:
+    def take(self) -> dict[str, Any] | None:
+        """Take what is there now; None if that is nothing, or makes no sense."""
         if self._directory is None:
             return None
         path, taken = self._directory / REQUEST, self._directory / f"{REQUEST}.tmp-taken"

@@ -257,6 +257,7 @@ class _Loop:
 
     def close(self) -> None:
         self.run.ahead.close()
+        self.requests.take()  # it came too late
         tell([self.kept, *self.watching], "close")
 
     def _note(self, text: str) -> None:
