@@ -112,6 +112,19 @@ def test_a_watched_run_shows_its_fields_and_its_steps_are_the_same(tmp_path):
         assert archive["prediction"].shape == (401, 1)  # at the end
 
 
+def test_a_look_that_fails_costs_no_run(tmp_path, monkeypatch, capsys):
+    def look(*_):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("dngd.train.look.look", look)
+    watched = lambda row, model: touch(tmp_path / "run")  # noqa: E731
+    settings = SETTINGS | {"quiet": False}
+    assert (
+        dngd.solve(small.problem, steps=5, out=tmp_path / "run", observers=[watched], **settings).summary["steps"] == 5
+    )
+    assert capsys.readouterr().out.count("it cannot be shown while it goes on: OSError: the disk is full") == 1
+
+
 def test_nobody_watches_and_nothing_is_spent(tmp_path):
     solution = dngd.solve(small.problem, steps=2, out=tmp_path / "run", **SETTINGS)
     assert not any("memory_gib" in row for row in solution.history)

@@ -15,7 +15,7 @@ from dngd.train.directory import RunDirectory, read_summary
 from dngd.train.estimate import Estimate
 from dngd.train.files import atomic_write, npz
 from dngd.train.history import History
-from dngd.train.look import FIELDS, look
+from dngd.train.look import FIELDS, look, solution
 from dngd.train.observer import Observer
 from dngd.train.position import Position
 from dngd.train.record import run_summary
@@ -98,10 +98,11 @@ class Kept(Observer):
         """Whether the directory holds the summary of a run that this one has not yet taken up."""
         return not self.summary and self._directory is not None and read_summary(self._directory.path) is not None
 
-    def fields(self, run: Run, state: RunState) -> None:
-        """Write the solution on a grid, and the residual, for figures."""
+    def fields(self, run: Run, state: RunState, interrupted: bool = False) -> None:
+        """Write the solution on a grid, and the residual, for figures; whoever has interrupted waits for less."""
         if self._directory is not None:
-            atomic_write(self._directory.path / FIELDS, npz(look(run, state, state.best)))
+            found = look(run, state, state.best) if not interrupted else solution(run, state, state.best)
+            atomic_write(self._directory.path / FIELDS, npz(found))
 
     def close(self):
         if self._history is not None:

@@ -98,7 +98,7 @@ class _Loop:
 
     def __init__(self, run: Run, kept: Kept, watching: list[Any], stop: StopRequest, requests: Requests):
         self.run, self.kept, self.watching, self.stop, self.requests = run, kept, watching, stop, requests
-        self.ours = [*OURS, Looks(kept.path, requests)]
+        self.ours = [*OURS, Looks(kept.path, requests, self._note)]
         self.state: RunState | None = None
 
     def train(self) -> Trained:
@@ -227,7 +227,7 @@ class _Loop:
         if stage := run.schedule.stage_name(state.position):
             self._note(f"ended in stage {stage!r}, before the problem itself: give it more time or steps")
         with or_a_note(self._note, "no figure"):
-            self.kept.fields(run, state)
+            self.kept.fields(run, state, interrupted=outcome == "interrupted")
         for sentence in found.concentrated:
             self._note(sentence)
         best, last = (run.solution(state, model) for model in (state.best, state.model))
