@@ -142,7 +142,7 @@ class Live:
     def _found(self) -> Iterator[Path]:
         for path in self._paths:
             try:
-                yield from (directory.absolute() for directory in find_directories([path]))
+                yield from (directory.resolve() for directory in find_directories([path]))
             except (RunError, OSError):  # a directory that was removed meanwhile
                 continue
 
