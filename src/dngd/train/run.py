@@ -1,5 +1,6 @@
 """What does not change during a run: its problem, settings and schedule, and what is made of them once."""
 
+import copy
 import functools
 import time
 from collections.abc import Callable, Hashable
@@ -63,6 +64,13 @@ class Run:
         self.memory = None if mesh is None else agreed(default_memory())
         self.ahead = Ahead()
         self._made: dict[Hashable, Any] = {}
+
+    def with_budget(self, seconds: float | None = None, steps: int | None = None) -> "Run":
+        """The same run with another budget, and everything that was made for it so far."""
+        other = copy.copy(self)
+        other.config = replace(self.config, seconds=seconds, steps=steps)
+        other.schedule = replace(self.schedule, config=other.config)
+        return other
 
     def start(self, position: Position | None = None) -> RunState:
         """The state before the first step, or one of the shape that the state at a position has."""

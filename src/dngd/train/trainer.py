@@ -6,7 +6,7 @@ would have taken without the interruption.
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,28 +14,26 @@ from jax.sharding import Mesh
 
 from dngd.config import Config
 from dngd.optimize.mesh import at_home
-from dngd.problem.data import Data
 from dngd.problem.fingerprint import fingerprint
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.train.advance import advance
-from dngd.train.concentration import where_it_is_wrong
+from dngd.train.afterwards import look_back, or_a_note
 from dngd.train.directory import RunDirectory
 from dngd.train.environment import environment
-from dngd.train.estimate import FAILED, estimate
-from dngd.train.evaluation import Evaluation, evaluated
+from dngd.train.evaluation import Evaluation
 from dngd.train.kept import Kept
+from dngd.train.look import Looks
 from dngd.train.observer import as_observers, ask, tell
 from dngd.train.precision import working_precision
 from dngd.train.processes import agreed, any_of, check_same, leads, led, several
+from dngd.train.requests import PAUSED, Requests
 from dngd.train.run import Run
 from dngd.train.schedule import PATIENCE
 from dngd.train.selection import Selection
-from dngd.train.signals import StopRequest
+from dngd.train.signals import Stopped, StopRequest
 from dngd.train.state import RunState
 from dngd.train.transition import TRANSITIONS, compiled, look_ahead
-from dngd.train.uncertainty import Linearised
-from dngd.train.verdict import verdict
 
 OURS = (Selection(), Evaluation())
 """Observers of every run, before those that are given."""
@@ -70,7 +68,8 @@ def train(
     with working_precision(config.precision), StopRequest() as stop:
         if several():
             check_same(config.as_dict() | _versions() | _parts(problem))
-        loop = _Loop(Run(problem, config, mesh), Kept(directory), observers, stop)
+        requests = Requests(None if directory is None else directory.path)
+        loop = _Loop(Run(problem, config, mesh), Kept(directory), observers, stop, requests)
         try:
             return loop.train()
         except BaseException as error:
@@ -97,8 +96,9 @@ def _followed(run: Run, state: RunState) -> RunState:
 class _Loop:
     """Start, steps, end. All that evolves is `state`."""
 
-    def __init__(self, run: Run, kept: Kept, watching: list[Any], stop: StopRequest):
-        self.run, self.kept, self.watching, self.stop = run, kept, watching, stop
+    def __init__(self, run: Run, kept: Kept, watching: list[Any], stop: StopRequest, requests: Requests):
+        self.run, self.kept, self.watching, self.stop, self.requests = run, kept, watching, stop, requests
+        self.ours = [*OURS, Looks(kept.path, requests, self._note)]
         self.state: RunState | None = None
 
     def train(self) -> Trained:
@@ -116,7 +116,8 @@ class _Loop:
         self.kept.summarize(run, self.state)
         run.check(self.state)
         run.prepare(self.state, self.state.position, run.is_hasty(self.state))
-        self.state, _ = ask([*self.watching, *OURS], "start", run, self.state)
+        self.state = led(lambda: self._ask_watching("start")[0]) or self.state
+        self.state, _ = ask(OURS, "start", run, self.state)
         if found is not None:
             notes.append(f"going on from step {position.step} ({position.seconds:.1f} s)")
         for note in notes:
@@ -127,11 +128,9 @@ class _Loop:
     def _steps(self) -> tuple[str, str]:
         """Advance until there is a reason to end; returns outcome and message."""
         while True:
+            self._obey()
             if any_of(bool(self.stop)):
-                return (
-                    "interrupted",
-                    f"by {self.stop.name or 'a signal'}; go on with: dngd resume, or dngd.resume in Python",
-                )
+                return self._interrupted()
             if ending := self.run.schedule.ending(self.state.position):
                 return ending
             look_ahead(self.run, self.state)
@@ -144,6 +143,31 @@ class _Loop:
             self.state = self._agreed(self.state)
             if agreed(asked_to_stop):
                 return "observer", "an observer asked to stop"
+
+    def _obey(self) -> None:
+        """Do what a person asks through files of the directory. A pause is no training time. Where several processes
+        share a run they can be stopped together, and no more."""
+        paused = False
+        while request := self.requests.next(paused, self.stop):
+            if "stop" in request:
+                self.stop.name = "dngd watch"
+            elif several():
+                self._note(f"{request} is not possible where several processes share a run: stop it, then dngd resume")
+            elif "pause" in request:
+                paused = request["pause"]
+                self.kept.save(self.run, self.state)
+                self._note(PAUSED if paused else "going on after the pause")
+            else:
+                self._change_budget(request)
+            if paused:
+                self.kept.summarize(self.run, self.state, "running", "running", PAUSED)
+
+    def _change_budget(self, budget: dict[str, Any]) -> None:
+        """Go on with another budget, as a run does that was interrupted here and resumed with it."""
+        longer = self.run.with_budget(**budget)
+        self.kept.change_budget(self.run, self.state, longer.config)
+        self.run = longer
+        self._note("new budget: " + ", ".join(f"{value:g} {name}" for name, value in budget.items()))
 
     def _agreed(self, state: RunState) -> RunState:
         """With the clocks of process 0."""
@@ -160,12 +184,9 @@ class _Loop:
 
     def _observe(self, row: dict[str, Any]) -> bool:
         """Show a step to everyone; whether an observer asked to stop. One that fails costs no step."""
-        self.state, _ = ask(OURS, "step", self.run, self.state, row)
+        self.state, _ = ask(self.ours, "step", self.run, self.state, row)
         try:
-            before = self.state
-            self.state, stop = ask(self.watching, "step", self.run, self.state, row)
-            if several() and self.state is not before:
-                raise ValueError("an observer may not change the state of a run that several processes share")
+            self.state, stop = self._ask_watching("step", row)
         except Exception:
             self.kept.step(self.run, self.state, row)
             self.kept.save(self.run, self.state)
@@ -173,46 +194,41 @@ class _Loop:
         self.kept.step(self.run, self.state, row)
         return stop
 
+    def _ask_watching(self, hook: str, *arguments: Any) -> tuple[RunState, bool]:
+        """The state that the given observers leave, which are those of process 0, and whether any asked to stop."""
+        state, stop = ask(self.watching, hook, self.run, self.state, *arguments)
+        if several() and state is not self.state:
+            raise ValueError("an observer may not change the state of a run that several processes share")
+        return state, stop
+
+    def _interrupted(self) -> tuple[str, str]:
+        return "interrupted", f"by {self.stop.name or 'a signal'}; go on with: dngd resume, or dngd.resume in Python"
+
     def _end(self, outcome: str, message: str) -> Trained:
         run, state = self.run, self.state
         if outcome not in ("seconds", "steps", "interrupted"):
             best = state.sound if outcome == "diverged" else state.model
             state = replace(state.at(best_score=float("nan")), best=best)
         self.kept.save(run, state)
-        # Whoever interrupts is waiting: all test points can take minutes in 10⁵ dimensions.
-        self.state = state = evaluated(run, state, state.best, quick=outcome == "interrupted")
-        if run.problem.domain.parameters and run.problem.evaluator is not None:
-            errors = run.problem.errors(run.solution(state, state.best), quick=outcome == "interrupted")
-            self.kept.after["error_range"] = list(errors.over)
-        concentrated: list[str] = []
-        by_estimate = outcome == "target" and run.problem.evaluator is None
-        if by_estimate or outcome in ("seconds", "steps", "stalled"):
-            with self._or_a_note("no look at where the residual is"):
-                axes = run.problem.domain.coordinates.axes
-                losses = run.terms(state), state.best, run.validation_points(state)
-                concentrated = list(where_it_is_wrong(*losses, axes))
-            with self._or_a_note("no estimate of the error"):
-                self.kept.estimate = found = estimate(run, state)
-                calibrated = run.formulation.frame is not None and not by_estimate
-                if found is not None and calibrated and not found.rel_l2 <= FAILED:
-                    outcome, message = "not_converged", verdict(run, state, found, concentrated)
-        has_data = any(isinstance(one, Data) for one in run.problem.conditions.values())
-        if run.problem.coefficients and has_data and outcome not in ("interrupted", "diverged"):
-            with self._or_a_note("no error bars of coefficients"):
-                if run.config.precision != "float64":
-                    raise ValueError("they need precision='float64'")
-                bars = Linearised(run.formulation, state.best, state.weights).coefficients()
-                self.kept.after |= bars.summary()
+        self.state = state
+        try:
+            with contextlib.nullcontext() if outcome == "interrupted" or several() else self.stop.at_once():
+                found = look_back(run, state, outcome, message, self._note)
+        except Stopped:
+            found = look_back(run, state, *self._interrupted(), self._note)
+        self.state, outcome, message = found.state, found.outcome, found.message
+        state = self.state
+        self.kept.estimate, self.kept.after = found.estimate, found.summary
         status = "interrupted" if outcome == "interrupted" else "finished"
         self.kept.summarize(run, state, status, outcome, message)
         # From here on nothing is worth a run that has ended.
-        with self._or_a_note("an observer failed when the run had ended"):
+        with or_a_note(self._note, "an observer failed when the run had ended"):
             tell(self.watching, "end", self.kept.summary)
         if stage := run.schedule.stage_name(state.position):
             self._note(f"ended in stage {stage!r}, before the problem itself: give it more time or steps")
-        with self._or_a_note("no figure"):
-            self.kept.fields(run, state)
-        for sentence in concentrated:
+        with or_a_note(self._note, "no figure"):
+            self.kept.fields(run, state, interrupted=outcome == "interrupted")
+        for sentence in found.concentrated:
             self._note(sentence)
         best, last = (run.solution(state, model) for model in (state.best, state.model))
         return Trained(best, last, self.kept.summary, self.kept.rows)
@@ -227,14 +243,8 @@ class _Loop:
 
     def close(self) -> None:
         self.run.ahead.close()
+        self.requests.take()  # it came too late
         tell([self.kept, *self.watching], "close")
 
     def _note(self, text: str) -> None:
         tell(self.watching, "note", text)
-
-    @contextlib.contextmanager
-    def _or_a_note(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            self._note(f"{what}: {type(error).__name__}: {error}")
