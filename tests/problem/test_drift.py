@@ -36,11 +36,11 @@ def test_a_constant_residual_drifts_as_the_equation_says(equation, order, factor
         found = formulation(equation, *starts)
         unit, size = float(found.rows["equation"][0]), float(found.frame.size[0])
         expected = unit * 4**order / order / factor / size
-        rate, seen = found.drift.rates["equation"]
+        rate, seen, output = found.drift.rates["equation"]
         np.testing.assert_allclose(rate, [expected], rtol=1e-6)
-        assert seen.tolist() == [order]
+        assert (seen.tolist(), output.tolist()) == ([order], [0])
         assert found.drift.over(0.5) == pytest.approx(expected / 2**order)
-        assert found.drift.of({"equation": np.array([1e-3])}, 1.0) == pytest.approx(1e-3 * expected)
+        assert found.drift.of({"equation": np.array([1e-3])}, 1.0, 1) == pytest.approx([1e-3 * expected])
 
 
 def test_a_field_without_time_derivative_does_not_drift():

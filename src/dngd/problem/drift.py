@@ -6,6 +6,7 @@ Where an equation has `c ∂ₜu`, a residual `r` changes `u` by `r T / c` in th
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,24 +22,33 @@ POINTS = 64
 """Points at which the factor of the time derivative is looked at."""
 
 
+class Rates(NamedTuple):
+    """Of the residuals of a condition: the relative drift of a field over the whole time where a residual is as large
+    as its unit (zero without a time derivative), the order of the time derivative, and the field's place."""
+
+    rate: Float[np.ndarray, " rows"]
+    order: Int[np.ndarray, " rows"]
+    output: Int[np.ndarray, " rows"]
+
+
 @dataclass(frozen=True)
 class Drift:
-    """The relative drift of a field over the whole time where a residual is as large as its unit, by condition (zero
-    without a time derivative), and the order of the time derivative."""
+    """What residuals of a problem add up to, by condition."""
 
-    rates: Mapping[str, tuple[Float[np.ndarray, " rows"], Int[np.ndarray, " rows"]]]
+    rates: Mapping[str, Rates]
 
     def over(self, share: float) -> float:
         """The largest drift over a share of the time, for residuals as large as their units."""
-        return max((float(np.max(rate * share**order)) for rate, order in self.rates.values()), default=0.0)
+        return max((float(np.max(one.rate * share**one.order)) for one in self.rates.values()), default=0.0)
 
-    def of(self, sizes: Mapping[str, Float[np.ndarray, " rows"]], share: float) -> float:
-        """The drift over a share of the time where residuals have these sizes, in their units."""
-        return float(
-            np.linalg.norm(
-                [np.linalg.norm(rate * share**order * sizes[name]) for name, (rate, order) in self.rates.items()]
-            )
-        )
+    def of(
+        self, sizes: Mapping[str, Float[np.ndarray, " rows"]], share: float, outputs: int
+    ) -> Float[np.ndarray, " k"]:
+        """The drift of each output over a share of the time where residuals have these sizes, in their units."""
+        squares = np.zeros(outputs)
+        for name, (rate, order, output) in self.rates.items():
+            np.add.at(squares, output, (rate * share**order * sizes[name]) ** 2)
+        return np.sqrt(squares)
 
 
 def find_drift(
@@ -49,12 +59,13 @@ def find_drift(
     for name, equation in equations.items():
         points = equation.draw(jax.random.key(0), setting.domain, POINTS)
         slopes = _slopes(equation, setting, frame, axis, points)
-        first, second = (np.sqrt(np.mean(np.square(one), axis=0)).max(axis=1) for one in slopes)  # (rows,)
+        first, second = (np.sqrt(np.mean(np.square(one), axis=0)) for one in slopes)  # (rows, outputs)
         unit = np.asarray(rows[name])
         with np.errstate(divide="ignore"):
-            ways = np.stack([unit * time / first, unit * time**2 / (2 * second)])
+            ways = np.stack([unit * time / first.max(axis=1), unit * time**2 / (2 * second.max(axis=1))])
         rate = ways.min(axis=0)
-        rates[name] = np.where(np.isfinite(rate), rate, 0.0), 1 + ways.argmin(axis=0)
+        output = np.where(ways.argmin(axis=0) == 0, first.argmax(axis=1), second.argmax(axis=1))
+        rates[name] = Rates(np.where(np.isfinite(rate), rate, 0.0), 1 + ways.argmin(axis=0), output)
     return Drift(rates)
 
 

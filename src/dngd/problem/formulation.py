@@ -24,6 +24,7 @@ from dngd.problem.frame import Frame, FramedResidual, find_frame, row_sizes
 from dngd.problem.model import Model
 from dngd.problem.prescribed import take
 from dngd.problem.problem import Problem
+from dngd.problem.rough_solution import rough_sizes
 from dngd.problem.roughness import roughness, source_roughness
 from dngd.term import Term
 
@@ -68,7 +69,7 @@ class Formulation:
         setting = problem.setting()
         built_in = {name for name, condition in problem.conditions.items() if _is_built_in(condition, setting)}
         left = {name: condition for name, condition in problem.conditions.items() if name not in built_in}
-        frame = find_frame(setting, left, source_roughness)
+        frame = find_frame(setting, left, source_roughness, rough_sizes)
         periodic = tuple(problem.conditions[name].coordinate for name in sorted(built_in))
         cyclic = [setting.domain.coordinates.axis(name) for name in periodic]
         stretch = np.clip(ROUGHNESS * roughness(setting, left, frame) / FREQUENCY, 1.0, STEEPEST)

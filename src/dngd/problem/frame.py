@@ -93,11 +93,15 @@ class FramedResidual(eqx.Module):
 
 
 def find_frame(
-    setting: Setting, conditions: Mapping[str, Condition], source_roughness: Callable | None = None
+    setting: Setting,
+    conditions: Mapping[str, Condition],
+    source_roughness: Callable | None = None,
+    rough_sizes: Callable | None = None,
 ) -> Frame:
     """The frame of a problem, from its domain and what its conditions prescribe.
 
-    Fields of unknown size are taken to be as rough as `source_roughness(setting, equations, frame)`.
+    Fields of unknown size are taken to be as rough as `source_roughness(setting, equations, frame)`, and as large as in
+    a rough solution, which `rough_sizes(setting, conditions, frame, roughness)` says.
     """
     low, high = (np.asarray(end, float) for end in setting.domain.window())
     parameters = setting.domain.parameters
@@ -125,6 +129,9 @@ def find_frame(
                 ratios += (rest / np.where(added > 0, added, 1.0))[(added > 0) & (rest > 0)].tolist()
             if ratios:
                 size[field] *= float(np.exp(np.median(np.log(ratios))))
+    if rough_sizes is not None:
+        spread = np.zeros(len(half)) if rough is None else rough
+        size = np.where(known, size, size * rough_sizes(setting, conditions, frame(size), spread))
     return frame(size)
 
 

@@ -97,15 +97,13 @@ def estimate(run: Run, state: RunState) -> Estimate | None:
     chosen, centred = getattr(reference, "fields", None) or tuple(outputs), getattr(reference, "centred", ())
     for name in centred:  # determined up to a constant, as far as anyone compares it
         value[:, outputs[name]] -= value[:, outputs[name]].mean(axis=0)
-    drift = _drift(run, windows) / SAFE
+    error = np.maximum(error, _drift(run, windows) / SAFE)
     reached = max(start + length for start, length in windows[-1].position.solved)  # beyond, nothing is known
-    fields = {
-        name: _relative(error[:, columns], value[:, columns], drift, reached) for name, columns in outputs.items()
-    }
+    fields = {name: _relative(error[:, columns], value[:, columns], reached) for name, columns in outputs.items()}
     together = [column for name in chosen for column in outputs[name]]
     scaled = error / np.maximum(np.abs(value).max(axis=0), np.finfo(float).tiny)
     worst = place[int(scaled[:, together].max(axis=1).argmax())]
-    return Estimate(_relative(error[:, together], value[:, together], drift, reached), fields, tuple(worst.tolist()))
+    return Estimate(_relative(error[:, together], value[:, together], reached), fields, tuple(worst.tolist()))
 
 
 def _change(
@@ -161,17 +159,18 @@ def _windows(run: Run, state: RunState) -> Iterator[RunState]:
         yield dataclasses.replace(state, model=model, windows=tuple(models), position=there)
 
 
-def _drift(run: Run, windows: Sequence[RunState]) -> float:
+def _drift(run: Run, windows: Sequence[RunState]) -> Float[np.ndarray, " k"]:
     """What residuals add up to in time, windows together; zero for problems without it."""
+    size = np.asarray(run.formulation.frame.size) if run.formulation.frame is not None else np.zeros(1)
     if run.formulation.time is None:
-        return 0.0
+        return 0.0 * size
     parts = []
     for state in windows:
         points, drift = run.validation_points(state), run.formulation.drift
         terms = {term.name: term for term in run.terms(state) if term.name in drift.rates}
         sizes = {name: np.asarray(_row_sizes(term, state.model, points[name])) for name, term in terms.items()}
-        parts.append(drift.of(sizes, state.position.window.length))
-    return float(np.linalg.norm(parts))
+        parts.append(drift.of(sizes, state.position.window.length, len(size)))
+    return size * np.linalg.norm(parts, axis=0)
 
 
 @compiled
@@ -180,9 +179,8 @@ def _row_sizes(term: Term, model: Model, points: PyTree) -> Float[Array, " rows"
     return jnp.sqrt(jnp.mean(jnp.square(jax.vmap(lambda point: term.residual(model, point))(points)), axis=0))
 
 
-def _relative(error: np.ndarray, value: np.ndarray, drift: float, reached: float) -> float:
-    """Of a solution that drifts at least so much, is known up to a share of the time, and taken to be all wrong after
-    it."""
+def _relative(error: np.ndarray, value: np.ndarray, reached: float) -> float:
+    """Of a solution that is known up to a share of the time, and taken to be all wrong after it."""
     size = np.linalg.norm(value)
-    change = max(float(np.linalg.norm(error) / (size if size > 0 else 1.0)), drift)
+    change = float(np.linalg.norm(error) / (size if size > 0 else 1.0))
     return math.hypot(math.sqrt(reached) * change / (1 + change), math.sqrt(max(0.0, 1 - reached)))

@@ -1,0 +1,73 @@
+r"""A first, rough solution in smooth functions, for the sizes of fields of which nothing is prescribed.
+
+    u(x) = offset + size · Σ_w c_w cos(w · x + φ_w),        c by a few Gauss-Newton steps on all conditions
+
+There are few functions and few points, and so this costs less than a step of the network. It is no solution, but where
+it fulfils the conditions better than nothing does, it tells a displacement of millimetres from one of micrometres.
+"""
+
+from collections.abc import Mapping
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from dngd.optimize.compiled import ONCE, compiled
+from dngd.problem.condition import Condition, Setting
+from dngd.problem.frame import SEED, SPREAD, Frame, row_sizes
+from dngd.problem.model import Model
+
+FUNCTIONS, POINTS = 128, 256
+"""Number of functions of each field, and the most points of each condition."""
+
+ITERATIONS, CUTOFF = 4, 1e-6
+"""Gauss-Newton steps, and the relative singular value below which a direction is left out."""
+
+BETTER = 0.1
+"""Share of the residual of constant fields that the solution must reach to be believed."""
+
+LEAST, MOST = 1 / 30, 1e3
+"""By which it may change a size. A field that is zero keeps a size that is not too far from the others."""
+
+
+def rough_sizes(
+    setting: Setting, conditions: Mapping[str, Condition], frame: Frame, spread: Float[np.ndarray, " d"]
+) -> Float[np.ndarray, " k"]:
+    """Sizes of all fields in a rough solution, in units of the frame's; ones if there is none."""
+    units, ones = row_sizes(setting, conditions, frame), np.ones(setting.size)
+    random = np.random.default_rng(SEED)
+    waves = jnp.asarray(random.normal(size=(FUNCTIONS, setting.domain.dimension)) * np.maximum(spread, SPREAD))
+    phases = jnp.asarray(random.random(FUNCTIONS) * 2 * np.pi)
+    points, residuals = {}, {}
+    for name, condition in conditions.items():
+        points[name] = condition.draw(jax.random.key(SEED), setting.domain, min(POINTS, condition.points))
+        residuals[name] = condition.residual(setting)
+
+    def rows(coefficients: Array) -> tuple[Array, Array]:
+        def network(x: Array) -> Array:
+            return coefficients @ jnp.cos(waves @ x + phases)
+
+        model = frame.applied(Model(network, {name: jnp.ones(()) for name in frame.coefficients}))
+        parts = []
+        for name, residual in residuals.items():
+            values = jax.vmap(lambda point, residual=residual: jnp.atleast_1d(residual(model, point)))(points[name])
+            parts.append((values / units[name]).ravel() / np.sqrt(len(values)))
+        return (found := jnp.concatenate(parts)), found
+
+    linear = compiled(jax.jacfwd(rows, has_aux=True), ONCE)
+    coefficients, lengths = jnp.zeros((setting.size, FUNCTIONS)), []
+    for _ in range(ITERATIONS + 1):
+        slopes, value = (np.asarray(one) for one in linear(coefficients))
+        if not (np.isfinite(value).all() and np.isfinite(slopes).all()):
+            return ones
+        before = coefficients
+        lengths.append(np.linalg.norm(value))
+        step = np.linalg.lstsq(slopes.reshape(len(value), -1), -value, rcond=CUTOFF)[0]
+        coefficients = coefficients + step.reshape(coefficients.shape)
+    if not lengths[-1] < BETTER * lengths[0]:
+        return ones
+    inside = setting.domain.place(random.random((setting.domain.candidates(POINTS), setting.domain.unit_dimension)))
+    places = (jax.vmap(frame.seen)(inside[:POINTS]) - frame.centre) / frame.half
+    seen = np.cos(np.asarray(places) @ np.asarray(waves).T + np.asarray(phases)) @ np.asarray(before).T
+    return np.clip(np.ptp(seen, axis=0) / 2, LEAST, MOST)  # without constants, which a pressure may have
