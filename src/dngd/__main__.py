@@ -15,11 +15,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     from dngd.cli import main
     from dngd.train import processes
+    from dngd.train.ahead import is_compiling
+    from dngd.train.signals import end_at_once
 
     with processes.ending():
         code = main(arguments)
         if code in (1, 2):
             processes.leave(code)
+        if is_compiling() and not processes.several():
+            end_at_once(code)
         return code
 
 

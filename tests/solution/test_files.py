@@ -34,6 +34,23 @@ def test_a_slice_with_derived_quantities():
         found["slop"]
 
 
+def test_a_large_grid_is_evaluated_in_parts_by_one_program(monkeypatch):
+    traced = []
+
+    def slope(u):
+        traced.append(u)
+        return u.x
+
+    at = {"t": 0.5, "x": 5, "y": 3, "z": 0.25}
+    whole = WAVE.grid(**at, quantities={"slope": slope})
+    once = len(traced)
+    monkeypatch.setattr("dngd.solution.grid.PART", 4)
+    parts = WAVE.grid(**at, quantities={"slope": slope})
+    assert len(traced) == 2 * once
+    for name in ("u", "slope"):
+        np.testing.assert_allclose(parts[name], whole[name], rtol=1e-14)
+
+
 def test_outside_of_a_mask_is_not_a_number_and_parameters_may_be_axes():
     masked = solution(
         lambda point: point[0] * point[2], Box(x=(0, 1), y=(0, 1)).where(lambda x: x < 0.6), parameters={"nu": (1, 3)}

@@ -1,10 +1,13 @@
 """Error bars against ordinary least squares, whose answers are known; ensembles share one program."""
 
+import importlib
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from solution.exact import solution
 
 import dngd
 from dngd.problem.formulation import Formulation
@@ -176,3 +179,28 @@ def both_forces(several):
 def test_one_seed_is_no_ensemble(seeds):
     with pytest.raises(ValueError, match="seeds"):
         dngd.ensemble("heat", seeds=seeds)
+
+
+def test_an_ensemble_of_one_network_is_refused():
+    def drawn_anyhow(key):
+        return dngd.network.MLP((1, 4, 1), key=jax.random.key(0))
+
+    problem = dngd.Problem(
+        domain=dngd.Box(x=(0, 1)), conditions={"it": dngd.Equation(lambda u: u.xx)}, network=drawn_anyhow
+    )
+    with pytest.raises(ValueError, match="not from its key"):
+        dngd.ensemble(problem, steps=1, quiet=True)
+
+
+def test_an_ensemble_looks_up_the_problem_once(monkeypatch, tmp_path):
+    """Another object would be compiled anew."""
+    found = []
+
+    def unsolved(name, problem, **_):
+        found.append((name, problem))
+        return solution(lambda point: point, dngd.Box(x=(0, 1)))
+
+    monkeypatch.setattr(importlib.import_module("dngd.solution.ensemble"), "solved", unsolved)
+    dngd.ensemble("heat", seeds=2, out=tmp_path)
+    assert [name for name, _ in found] == ["heat"] * 2
+    assert found[0][1] is found[1][1]

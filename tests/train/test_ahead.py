@@ -1,6 +1,9 @@
 """Programs that are compiled ahead: used where they are due, never compiled twice, and a run's steps do not change."""
 
+import subprocess
+import sys
 import threading
+import time
 
 import equinox as eqx
 import jax
@@ -134,3 +137,26 @@ def test_tasks_are_begun_once_and_their_failures_are_kept_quiet():
         assert not ahead.is_busy_with(key)
     assert done == ["a"]
     ahead.close()
+
+
+def test_the_command_does_not_wait_for_the_compiler():
+    """Python alone would wait for the thread."""
+    script = """
+import time
+from dngd import __main__, cli
+from dngd.train.ahead import Ahead
+
+def main(arguments):
+    ahead = Ahead()
+    ahead.begin("a", lambda: time.sleep(60))
+    ahead.close()
+    print("done")
+    return 3
+
+cli.main = main
+__main__.sys.exit(__main__.main())
+"""
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "done\n", "")
+    assert time.monotonic() - began < 50

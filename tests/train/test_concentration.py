@@ -74,7 +74,7 @@ def test_points_of_another_kind_have_no_place_and_cost_no_run():
 
 
 def test_a_closing_remark_that_fails_costs_no_run(monkeypatch):
-    monkeypatch.setattr("dngd.train.trainer.where_it_is_wrong", lambda *_: 1 / 0)
+    monkeypatch.setattr("dngd.train.afterwards.where_it_is_wrong", lambda *_: 1 / 0)
     notes = Notes()
     solution = dngd.solve(small.problem, steps=2, method="adam", quiet=True, observers=[notes])
     assert solution.summary["status"] == "finished"

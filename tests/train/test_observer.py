@@ -96,6 +96,18 @@ def test_what_an_observer_puts_into_the_state_is_saved_with_it(tmp_path):
     assert [row["loss"] for row in resumed.history] == [row["loss"] for row in whole.history]
 
 
+def test_an_observer_of_several_processes_may_not_change_the_state(monkeypatch):
+    """The others would not know of it."""
+    monkeypatch.setattr("dngd.train.trainer.several", lambda: True)
+
+    class Changes:
+        def start(self, run, state):
+            return state.at(idle=1)
+
+    with pytest.raises(ValueError, match="may not change the state"):
+        dngd.solve(small.problem, steps=1, observers=[Changes()], **ADAM)
+
+
 def test_a_failing_observer_has_its_row_in_the_history(tmp_path):
     def fails(row, model):
         raise RuntimeError("own")

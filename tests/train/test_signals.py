@@ -1,4 +1,4 @@
-"""A run that another process started does not outlive it."""
+"""Requests to stop, and a run that another process started does not outlive it."""
 
 import signal
 import subprocess
@@ -6,6 +6,8 @@ import sys
 import time
 
 import pytest
+
+from dngd.train.signals import Stopped, StopRequest
 
 CHILD = """
 import time
@@ -44,3 +46,19 @@ def test_child_ends_when_its_parent_is_killed():
     while is_running(child) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not is_running(child)
+
+
+def test_a_request_is_kept_and_breaks_off_what_may_be_broken_off():
+    with StopRequest() as stop:
+        with pytest.raises(Stopped), stop.at_once():
+            signal.raise_signal(signal.SIGTERM)
+        assert stop.name == "SIGTERM"
+        with pytest.raises(Stopped), stop.at_once():  # the request came before
+            pass
+        with pytest.raises(KeyboardInterrupt):  # a second one ends the process
+            signal.raise_signal(signal.SIGINT)
+    with StopRequest() as stop:
+        with stop.at_once():
+            pass
+        signal.raise_signal(signal.SIGINT)
+        assert stop.name == "SIGINT"

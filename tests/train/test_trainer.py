@@ -154,6 +154,26 @@ def test_interrupted_and_resumed_is_bit_for_bit_the_same(name, tmp_path):
     assert without_times(third.history) == without_times(whole.history)
 
 
+def test_a_signal_at_the_end_leaves_out_what_takes_long_and_a_resumed_run_makes_up_for_it(tmp_path, monkeypatch):
+    reached = []
+
+    def slow(*_):
+        os.kill(os.getpid(), signal.SIGTERM)
+        for _ in range(1000):  # Python calls the handler between two of its instructions
+            time.sleep(0.001)
+        reached.append(True)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dngd.train.afterwards.estimate", slow)
+        cut = dngd.solve(small.problem, out=tmp_path, quiet=True, method="adam", steps=3)
+    assert not reached
+    assert (cut.summary["outcome"], cut.summary["status"]) == ("interrupted", "interrupted")
+    assert cut.rel_l2 is not None
+    resumed = dngd.resume(tmp_path, small.problem, quiet=True)
+    assert (resumed.summary["outcome"], resumed.summary["steps"]) == ("steps", 3)
+    assert bits(resumed.model) == bits(cut.model)
+
+
 @pytest.mark.slow
 def test_adaptive_points_survive_an_interruption(tmp_path):
     conditions = dict(small.problem.conditions)

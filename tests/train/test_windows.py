@@ -11,6 +11,7 @@ import pytest
 
 import dngd
 from dngd.config import Config
+from dngd.problem.formulation import Formulation
 from dngd.train import schedule
 from dngd.train.run import Run
 from dngd.train.trainer import working_precision
@@ -34,8 +35,7 @@ def oscillator():
 @pytest.fixture
 def impatient(monkeypatch):
     """Windows are judged after few steps."""
-    monkeypatch.setattr(schedule, "FIRST_STEPS", 26)
-    monkeypatch.setattr(schedule, "LATER_STEPS", 26)
+    monkeypatch.setattr(schedule, "FIRST_STEPS", 40)
 
 
 def leaves(model):
@@ -51,7 +51,7 @@ def test_a_run_cuts_its_time_goes_on_after_an_interruption_and_is_loaded_whole(t
             notes.append(text)
 
     whole = dngd.solve(problem, observers=[Watch()], out=tmp_path / "whole", **SETTINGS)
-    assert any("half the window" in note for note in notes)
+    assert any("a shorter window" in note for note in notes)
     assert any("next window of time" in note for note in notes)
 
     def interrupt(row, model):
@@ -71,26 +71,47 @@ def test_later_windows_start_where_the_one_before_ended():
         run = Run(oscillator(), Config(**{k: v for k, v in SETTINGS.items() if k != "quiet"}).resolved(oscillator()))
         state = run.start()
         first = state.model
-        position = state.position.half_window(0.0).next_window(0.5)
+        position = state.position.shorter_window(0.0).next_window(0.5)
         later = eqx.tree_at(lambda model: model.network.weights[0], first, -0.3 * first.network.weights[0])
         state = run.start(position)
         state = type(state)(**(vars(state) | {"model": later, "windows": (first,)}))
-        assert position.solved == [(0.0, 0.5)]
+        assert position.solved == [(0.0, 0.25)]
         terms = {term.name: term for term in run.terms(state)}
         earlier = run.draw(run.start()).terms[0].residual.frame
         drawn = run.draw(state)
-        assert float(drawn.terms[0].residual.frame.centre[0]) == 6.0 != float(earlier.centre[0])
+        assert float(drawn.terms[0].residual.frame.centre[0]) == 3.0 != float(earlier.centre[0])
         batch = drawn.batch
-        assert float(batch["start"][0, 0]) == 4.0
-        assert float(batch["equation"].min()) >= 4.0
+        assert float(batch["start"][0, 0]) == 2.0
+        assert 2.0 <= float(batch["equation"].min()) < float(batch["equation"].max()) <= 4.0
         solution = run.solution(state, later)
-        before = run.formulation.solution([first], [(0.0, 0.5)])
-        after = run.formulation.solution([later], [(0.5, 0.5)])
+        before = run.formulation.solution([first], [(0.0, 0.25)])
+        after = run.formulation.solution([later], [(0.25, 0.25)])
         gap = terms["start"].residual(later, batch["start"][0]) * run.formulation.rows["start"]
         expected = after(batch["start"][0]) - before(batch["start"][0])
         np.testing.assert_allclose(gap, expected, rtol=1e-9)
-        np.testing.assert_allclose(solution(jnp.array([3.0])), before(jnp.array([3.0])))
-        np.testing.assert_allclose(solution(jnp.array([5.0])), after(jnp.array([5.0])))
+        np.testing.assert_allclose(solution(jnp.array([1.5])), before(jnp.array([1.5])))
+        np.testing.assert_allclose(solution(jnp.array([2.5])), after(jnp.array([2.5])))
+
+
+@pytest.mark.parametrize(("old", "new"), [((0.0, 0.25), (0.25, 0.25)), ((0.25, 0.125), (0.375, 0.25))])
+def test_a_window_begins_as_the_continuation_of_the_one_before(old, new):
+    """The first guess is the same function of time, also where the windows have different lengths."""
+    problem = dngd.Problem(
+        domain=dngd.Box(t=(0, 8), x=(0, 1)),
+        conditions={
+            "equation": dngd.Equation(lambda u: u.t + u.x),
+            "start": dngd.Initial(lambda x: jnp.sin(60 * jnp.pi * x)),
+            "ends": dngd.Periodic("x"),
+        },
+    )
+    with working_precision("float64"):
+        formulation = Formulation.of(problem)
+        model = formulation.init(jax.random.key(0))
+        before = formulation.solution([model], [old])
+        after = formulation.solution([formulation.continued(model, old, new)], [new])
+        for time in (1.0, 8 * sum(old), 5.0):
+            point = jnp.array([time, 0.3])
+            np.testing.assert_allclose(after(point), before(point), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.usefixtures("impatient")

@@ -60,6 +60,11 @@ class PeriodicEmbedding(eqx.Module):
                 features.append(entry)
         return self.network(jnp.concatenate(features))
 
+    def substituted(self, axis: int, factor: Array | float, offset: Array | float) -> "PeriodicEmbedding":
+        """The same network of coordinates of which one, not periodic, is replaced by `factor · x[axis] + offset`."""
+        column = axis + sum(position < axis for position, _ in self.periods)
+        return eqx.tree_at(lambda self: self.network, self, self.network.substituted(column, factor, offset))
+
 
 class FourierFeatures(eqx.Module):
     r"""`x ↦ cos(Bx), sin(Bx)` with fixed Gaussian frequencies `B`, for solutions with fine scales.

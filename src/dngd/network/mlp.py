@@ -78,6 +78,13 @@ class MLP(eqx.Module):
             scale = 1.0
         return _scaled(scale, last @ x) + offset
 
+    def substituted(self, axis: int, factor: Array | float, offset: Array | float) -> "MLP":
+        """The same network of inputs of which one is replaced: `x[axis] ← factor · x[axis] + offset`."""
+        column = self.weights[0][:, axis]
+        weight = self.weights[0].at[:, axis].set(factor * column)
+        bias = self.biases[0] + self.input_scale * offset * column
+        return eqx.tree_at(lambda net: (net.weights[0], net.biases[0]), self, (weight, bias))
+
 
 def _scaled(scale: float, x: Array) -> Array:
     return x if scale == 1 else scale * x

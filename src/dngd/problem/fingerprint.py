@@ -24,6 +24,7 @@ from dngd.problem.domain import Box, Domain
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.problem.region import Region
+from dngd.problem.sense import check_key
 from dngd.program.program import Program, flatten
 
 VERSIONS, TRACED = "versions", ("network", "points of", "condition")
@@ -31,7 +32,10 @@ _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 def fingerprint(problem: Problem) -> dict[str, str]:
-    """Digests of the parts of a problem, by what messages call them, and the versions that programs depend on."""
+    """Digests of the parts of a problem, by what messages call them, and the versions that programs depend on.
+
+    Refuses a network that is drawn from another key than its own (`dngd.problem.sense`): its program is known here.
+    """
     with jax.default_matmul_precision("highest"):  # which is a setting of products in programs
         return _fingerprint(problem, jnp.result_type(float))
 
@@ -53,6 +57,7 @@ def _fingerprint(problem: Problem, number: Any) -> dict[str, str]:
         try:
             model = eqx.filter_eval_shape(problem.init, key)
             first = _program(lambda key: eqx.filter(problem.init(key), eqx.is_array), key)[0]
+            check_key(first)
             applied = _program(lambda model, x: model(x), model, point)[0]
         except jax.errors.JAXTypeError:  # a network that computes with NumPy while it is made
             model, first = problem.init(key), None

@@ -124,6 +124,18 @@ class Formulation:
         known = self.frame.window(self.time, *part(*(before_share or (0.0, 1.0))))
         return Window(*part(start, length), jnp.asarray(first), before, known)
 
+    def continued(self, model: Model, before: tuple[float, float], window: tuple[float, float]) -> Model:
+        """The model of one window of time, as `(start, length)` in shares, carried on into the next one."""
+        low, high = (end[self.time] for end in self.problem.domain.window())
+        (old, new) = (
+            self.frame.window(self.time, low + (high - low) * start, (high - low) * length)
+            for start, length in (before, window)
+        )
+        rate = old.stretch[self.time] / old.half[self.time]
+        factor = rate * new.half[self.time] / new.stretch[self.time]
+        offset = rate * (new.centre[self.time] - old.centre[self.time])
+        return Model(model.network.substituted(self.time, factor, offset), model.coefficients)
+
     def solution(self, models: list[Model], shares: list[tuple[float, float]]) -> Model:
         """Models of consecutive windows as one model in the units of the problem."""
         if self.frame is None:

@@ -14,6 +14,7 @@ from dngd.problem.condition import Condition, Equation
 from dngd.problem.data import Data
 from dngd.problem.domain import Domain
 from dngd.problem.region import Curve, PointSet
+from dngd.program.program import Program
 
 LOOKED_AT = 64
 """Points of a curve that are looked at."""
@@ -58,6 +59,19 @@ def check_used(problem: Any) -> None:
     for name in problem.coefficients:
         if name not in used:
             raise ValueError(f"the coefficient {name!r} is used by no condition; take it as an argument, or remove it")
+
+
+def check_key(network: Program) -> None:
+    """Refuse a network, by the program that makes it from its key, that is drawn at random but not from this key: all
+    seeds would begin with the same one."""
+    drawn = any(operation.name.startswith("random_") for operation in network.operations)
+    read = {one for operation in network.operations for one in operation.inputs if isinstance(one, int)}
+    if drawn and not read & set(network.inputs):
+        raise ValueError(
+            "network draws random numbers but not from its key, so every seed would begin with the same one; pass the "
+            "key on, as in lambda key: MLP(sizes, key=key), or make a network that is meant to be fixed outside of the "
+            "function"
+        )
 
 
 def check_inside(name: str, condition: Condition, domain: Domain) -> None:

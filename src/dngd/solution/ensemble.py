@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dngd import check
+from dngd.problem.fingerprint import fingerprint
 from dngd.problem.problem import Problem
 from dngd.solution.solution import Solution
 from dngd.solution.solve import named, solved
+from dngd.train.precision import working_precision
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,8 @@ def ensemble(
     if "seed" in settings:
         raise TypeError("seed is that of a single run; an ensemble takes seeds=5 or seeds=[1, 2, 3]")
     name, found = named(problem)  # once: what is compiled for the first seed serves the others
+    with working_precision("float64"):
+        fingerprint(found)  # refuses a network that is the same for every seed
     outs = [None if out is None else Path(out) / f"seed{seed}" for seed in chosen]
     return Ensemble(
         tuple(solved(name, found, seed=seed, out=one, **settings) for seed, one in zip(chosen, outs, strict=True))

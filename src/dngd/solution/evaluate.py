@@ -64,11 +64,22 @@ def placed(problem: Problem, points: ArrayLike, parameters: Mapping[str, Any]) -
 
 
 def at_points(function: Callable, points: Float[Array, "N d"]) -> np.ndarray:
-    """A function of one point at many, in parts that fit in memory."""
-    if not len(points):
-        shape = jax.eval_shape(function, jax.ShapeDtypeStruct(points.shape[1:], points.dtype)).shape
-        return np.zeros((0, *shape))
-    return np.asarray(compiled(lambda points: jax.lax.map(function, points, batch_size=CHUNK), ONCE)(points))
+    """A function of one point at many. It is compiled for this call alone: what else it reads, such as a number of a
+    notebook's, may be another the next time."""
+    return mapped(function)(points)
+
+
+def mapped(function: Callable) -> Callable[[Float[Array, "N d"]], np.ndarray]:
+    """A function of one point as one of many, in parts that fit in memory, compiled once for each number of points."""
+    program = compiled(lambda points: jax.lax.map(function, points, batch_size=CHUNK), ONCE)
+
+    def at(points):
+        if not len(points):
+            shape = jax.eval_shape(function, jax.ShapeDtypeStruct(points.shape[1:], points.dtype)).shape
+            return np.zeros((0, *shape))
+        return np.asarray(program(points))
+
+    return at
 
 
 def plain_function(problem: Problem, model: Model) -> Callable:

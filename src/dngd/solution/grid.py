@@ -12,7 +12,7 @@ from dngd import check
 from dngd.check import unknown
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
-from dngd.solution.evaluate import evaluate
+from dngd.solution.evaluate import mapped, placed, quantity
 from dngd.train.environment import physical_memory
 
 SIZES = {1: 401, 2: 161, 3: 64}
@@ -96,16 +96,17 @@ def grid(
     count = int(np.prod(shape))
     fields = np.empty((count, len(problem.output_names)))
     others = {name: np.empty(count) for name in quantities}
+    made = {name: mapped(quantity(problem, model, function)) for name, function in quantities.items()}
     for start in range(0, count, PART):
-        rows = np.arange(start, min(start + PART, count))
+        rows = np.minimum(np.arange(start, start + min(PART, count)), count - 1)  # parts of one size: one program
         places = dict(zip(lines, np.unravel_index(rows, shape), strict=True))
         points = np.stack(
             [line[places[name]] if name in lines else np.full(len(rows), line) for name, line in given.items()], axis=-1
         )
         outside = ~np.asarray(problem.domain.contains(jnp.asarray(points)))
         fields[rows] = np.where(outside[:, None], np.nan, problem.predict(model, points))
-        for name, quantity in quantities.items():
-            found = evaluate(problem, model, quantity, points, {})
+        for name, evaluate in made.items():
+            found = evaluate(placed(problem, points, {}))
             if found.ndim != 1:
                 raise ValueError(f"quantities: {name!r} has {found.shape[1]} values a point; give each its own name")
             others[name][rows] = np.where(outside, np.nan, found)

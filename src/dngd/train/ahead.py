@@ -1,7 +1,10 @@
 """Programs that are compiled in a thread of their own, before a step needs them."""
 
+import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
+
+THREAD = "dngd-compile"
 
 
 class Ahead:
@@ -11,7 +14,7 @@ class Ahead:
     """
 
     def __init__(self):
-        self._thread = ThreadPoolExecutor(1, "dngd-compile")  # which starts with its first task
+        self._thread = ThreadPoolExecutor(1, THREAD)  # which starts with its first task
         self._tasks: dict[Hashable, Future] = {}
 
     def begin(self, key: Hashable, task: Callable[[], None]) -> None:
@@ -28,5 +31,11 @@ class Ahead:
         return key in self._tasks and not self._tasks[key].done()
 
     def close(self) -> None:
-        """Begin nothing more."""
+        """Begin nothing more. The task in progress goes on: nothing can stop XLA."""
         self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+def is_compiling() -> bool:
+    """Whether a task is in progress, for which Python would wait before it ends. (A daemon thread is no way out: the
+    process then aborts in the compiler.)"""
+    return any(thread.name.startswith(THREAD) for thread in threading.enumerate())

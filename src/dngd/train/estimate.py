@@ -7,16 +7,16 @@ a change of `e` times the fields is read as an error of `e / (1 + e)`.
 A step also fits the noise of its batch, the more so the smaller λ is, so changes are averaged over several batches. A
 large λ hides what takes long steps to undo: an error that has added up slowly, over many periods, say. So the estimate
 is the change at a large λ, or the geometric mean of that and the change at a small λ, if it is larger; the latter
-counts as far as the line search confirms the linear model. This costs a few steps of the program that has trained the
-run.
+counts as far as the line search confirms the linear model, and not at all where the solver is iterative. This costs a
+few steps of the program that has trained the run.
 
 docs/notebook/unseen.md has estimates beside true errors. The estimate is calibrated where residuals are in units of
 their own (`dngd.problem.frame`), and a verdict is given there alone.
 """
 
 import dataclasses
+import math
 from collections.abc import Iterator
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -28,7 +28,9 @@ from dngd.config.method import BASELINES
 from dngd.optimize.compiled import hastily
 from dngd.optimize.outcome import Outcome
 from dngd.problem.accuracy import CHUNK_BYTES, predict
+from dngd.problem.model import Model
 from dngd.problem.sampling import Sampling
+from dngd.solver import PCG
 from dngd.train.position import Window
 from dngd.train.run import Run
 from dngd.train.state import RunState
@@ -70,17 +72,18 @@ def estimate(run: Run, state: RunState) -> Estimate | None:
     hasty = run.is_hasty(state.at(step=state.position.step - 1))  # as the last step was
     windows = list(_windows(run, state))
     draws = max(2, min(DRAWS, MOST // len(windows)))
-    points, values, errors = [], [], []
-    inherited = 0.0
+    points, values, errors, corrected = [], [], [], []
     for number, window in enumerate(windows):
-        place, value, change = _change(run, window, draws, FRESH + number * DRAWS, hasty)
-        if change is None:
+        # The next window starts from corrected values, since it inherits what is wrong at the end of this one.
+        window = dataclasses.replace(window, windows=(*corrected, *window.windows[number:]))
+        found = _change(run, window, draws, FRESH + number * DRAWS, hasty)
+        if found is None:
             return None
-        # What is wrong at the end of a window stays wrong in the next one.
-        inherited = np.sqrt(inherited**2 + np.mean(change**2, axis=0))
+        place, value, change, better = found
         points.append(place)
         values.append(value)
-        errors.append(np.maximum(np.abs(change), inherited if number else 0.0))
+        errors.append(change)
+        corrected.append(better)
     place, value, error = map(np.concatenate, (points, values, errors))
     if not np.isfinite(error).all():
         return Estimate(1.0, dict.fromkeys(run.problem.fields, 1.0), tuple(place[0].tolist()))
@@ -89,17 +92,18 @@ def estimate(run: Run, state: RunState) -> Estimate | None:
     chosen, centred = getattr(reference, "fields", None) or tuple(outputs), getattr(reference, "centred", ())
     for name in centred:  # determined up to a constant, as far as anyone compares it
         value[:, outputs[name]] -= value[:, outputs[name]].mean(axis=0)
-    fields = {name: _relative(error[:, columns], value[:, columns]) for name, columns in outputs.items()}
+    reached = max(start + length for start, length in windows[-1].position.solved)  # beyond, nothing is known
+    fields = {name: _relative(error[:, columns], value[:, columns], reached) for name, columns in outputs.items()}
     together = [column for name in chosen for column in outputs[name]]
     scaled = error / np.maximum(np.abs(value).max(axis=0), np.finfo(float).tiny)
     worst = place[int(scaled[:, together].max(axis=1).argmax())]
-    return Estimate(_relative(error[:, together], value[:, together]), fields, tuple(worst.tolist()))
+    return Estimate(_relative(error[:, together], value[:, together], reached), fields, tuple(worst.tolist()))
 
 
 def _change(
     run: Run, state: RunState, draws: int, first: int, hasty: bool
-) -> tuple[Float[np.ndarray, "N d"], Any, Any]:
-    """Points of the present window, the fields there, and how much a step would change them."""
+) -> tuple[Float[np.ndarray, "N d"], Float[np.ndarray, "N k"], Float[np.ndarray, "N k"], Model] | None:
+    """Points of the present window, the fields there, how much a step would change them, and the model after it."""
     count = min(POINTS, max(1, CHUNK_BYTES // (8 * run.problem.domain.dimension)))
     sampled = Sampling().points(jax.random.key(FRESH), run.problem.domain, count)
     points = run.formulation.placed(sampled, run.window(state))
@@ -107,8 +111,10 @@ def _change(
     centred = list(run.problem.setting().outputs(getattr(run.problem.reference, "centred", ())))
     optimizer, sampler = run.optimizer(state.position), run.sampler_of_new_points(state.position)
     start = optimizer.init(state.model)
-    found: dict[float, list[np.ndarray]] = {damping: [] for damping in (NEAR, FAR)}
-    for damping, changes in found.items():
+    found: dict[float, list[np.ndarray]] = {}
+    velocities = []
+    for damping in (NEAR, FAR):
+        changes = found[damping] = []
         for draw in range(draws):
             memory = eqx.tree_at(lambda held: held.damping[0], start, jnp.asarray(damping, fields.dtype))
             position = dataclasses.replace(state.position, step=first + draw)
@@ -121,12 +127,18 @@ def _change(
             moved = eqx.apply_updates(state.model, after.velocity)
             change = np.asarray(predict(run.solution(state, moved), points)) - fields
             change[:, centred] -= change[:, centred].mean(axis=0)
+            if damping == NEAR:
+                velocities.append(after.velocity)
             changes.append(change if damping == NEAR else float(info.step_length) * change)
+        if info.solver == PCG.name:  # the small λ would take hundreds of iterations
+            break
     if any(len(changes) < 2 for changes in found.values()):
-        return np.asarray(points), fields, None
-    near, far = (np.abs(np.mean(found[damping], axis=0)) for damping in (NEAR, FAR))
-    size, beyond = (np.sqrt(np.mean(change**2, axis=0)) for change in (near, far))
-    return np.asarray(points), fields, near * np.sqrt(np.maximum(1.0, beyond / np.where(size > 0, size, 1.0)))
+        return None
+    size, *beyond = (np.sqrt(np.mean(np.mean(changes, axis=0) ** 2, axis=0)) for changes in found.values())
+    growth = np.sqrt(np.maximum(1.0, beyond[0] / np.where(size > 0, size, 1.0))) if beyond else 1.0
+    mean = jax.tree.map(lambda *each: sum(each) / len(each), *velocities)
+    change = growth * np.abs(np.mean(found[NEAR], axis=0))
+    return np.asarray(points), fields, change, eqx.apply_updates(state.model, mean)
 
 
 def _windows(run: Run, state: RunState) -> Iterator[RunState]:
@@ -141,7 +153,8 @@ def _windows(run: Run, state: RunState) -> Iterator[RunState]:
         yield dataclasses.replace(state, model=model, windows=tuple(models), position=there)
 
 
-def _relative(error: np.ndarray, value: np.ndarray) -> float:
+def _relative(error: np.ndarray, value: np.ndarray, reached: float) -> float:
+    """Of a solution that is known up to a share of the time, and taken to be all wrong after it."""
     size = np.linalg.norm(value)
     change = float(np.linalg.norm(error) / (size if size > 0 else 1.0))
-    return change / (1 + change)
+    return math.hypot(math.sqrt(reached) * change / (1 + change), math.sqrt(max(0.0, 1 - reached)))

@@ -5,6 +5,7 @@ that the step has fitted. A batch is too small once the fresh loss no longer fal
 points: the steps then mostly learn the noise of their batch. Both losses are known anyway.
 """
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -41,11 +42,14 @@ def too_small(fresh: Losses, fitted: Losses) -> bool:
     if np.isnan(fresh).any():
         return False
     before, latest = np.median(fresh[:WINDOW]), np.median(fresh[WINDOW:])
+    return bool(latest > STALLED * before and overfitting(fresh, fitted) > FITTED)
+
+
+def overfitting(fresh: Losses, fitted: Losses) -> float:
+    """By how much the loss on new points exceeds the one that the step before has left on its own; NaN if unknown."""
     known = fitted[-WINDOW:-1] != 0  # the loss after a step, beside the fresh one that follows it
     gaps = fresh[-WINDOW + 1 :][known] / fitted[-WINDOW:-1][known]
-    if not gaps.size or not np.isfinite(gaps).all():
-        return False
-    return bool(latest > STALLED * before and np.median(gaps) > FITTED)
+    return float(np.median(gaps)) if gaps.size and np.isfinite(gaps).all() else math.nan
 
 
 def affordable(seconds_per_step: float, seconds_left: float) -> bool:

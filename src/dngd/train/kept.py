@@ -37,7 +37,10 @@ class Kept(Observer):
 
     def load(self, run: Run) -> tuple[RunState, list[str]] | None:
         """Load the state of the last good checkpoint, cut the history back to it; returns None without any."""
-        if self._directory is None or not checkpoint.exists(self._directory.checkpoints):
+        if self._directory is None:
+            return None
+        fingerprint(run.given)  # which every checkpoint needs: if the problem is refused, then now
+        if not checkpoint.exists(self._directory.checkpoints):
             return None
         state, metadata, notes = load_state(self._directory.checkpoints, run)
         lost = self._history.truncate(metadata["history"])

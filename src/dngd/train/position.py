@@ -26,6 +26,10 @@ SHORTEST = 1 / 64
 """Length of a window, as a share of the time, that is not cut further."""
 
 
+CUT = 4
+"""By which a window is cut that is too long: it grows again where windows are quick."""
+
+
 def no_windows() -> Float[np.ndarray, "most 2"]:
     """Room for as many windows as there can be; NaN where there is none yet."""
     return np.full((round(1 / SHORTEST), 2), np.nan)
@@ -162,15 +166,15 @@ class Position:
         share = (1 - spent) / (len(self.solved) - index)
         return self._in_window(window, spent, share)
 
-    def half_window(self, spent: float) -> "Position":
-        """Begin the window anew with half its length."""
-        window = replace(self.window, length=self.window.length / 2, quick=0)
+    def shorter_window(self, spent: float) -> "Position":
+        """Begin the window anew with a part of its length."""
+        window = replace(self.window, length=max(SHORTEST, self.window.length / CUT), quick=0)
         return self._in_window(window, spent, doublings=0)
 
     def _in_window(self, window: Window, spent: float, budget: float | None = None, **changes: Any) -> "Position":
-        """Begin a window; by default with the part of the remaining budget that it is of the remaining time."""
+        """Begin a window; by default with all of the remaining budget, until it is solved roughly."""
         length = min(window.length, 1 - window.start)
-        budget = (1 - spent) * length / (1 - window.start) if budget is None else budget
+        budget = 1 - spent if budget is None else budget
         window = replace(window, length=length, began=spent, budget=budget, since=self.now)
         changes |= {"best_score": math.nan, "settling": False, "full_until": 0.0, "idle": 0, "doubled": self.now}
         return self._anew(window=window, **changes)

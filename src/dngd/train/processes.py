@@ -7,7 +7,6 @@ a sum that the others have left out. With a single process these functions do no
 
 import contextlib
 import json
-import os
 import sys
 import traceback
 from collections import Counter
@@ -19,6 +18,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from dngd import check
+from dngd.train.signals import end_at_once
 
 Tree, Result = TypeVar("Tree"), TypeVar("Result")
 
@@ -173,10 +173,7 @@ def leave(code: int) -> None:
     """End a process that failed at once, without waiting for the others: they end when they notice. A process on its
     own goes on."""
     if jax.distributed.is_initialized():
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):
-                stream.flush()
-        os._exit(code)
+        end_at_once(code)
 
 
 @contextlib.contextmanager

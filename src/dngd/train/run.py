@@ -92,7 +92,7 @@ class Run:
         now, before = state.position.window, state.position.before
         known = state.windows[now.index - 1] if now.index else self.first_model()
         make = functools.partial(self.formulation.window, now.start, now.length, known, before)
-        return self._latest("window", now.key, make)
+        return self._latest("window", (now.key, known), make)
 
     def optimizer(self, position: Position) -> Optimizer:
         method, expected = self.schedule.method(position), position.expected_steps
@@ -121,9 +121,9 @@ class Run:
 
     def terms(self, state: RunState, constants: dict[str, Any] | None = None) -> tuple[Term, ...]:
         """The terms of the problem in the present window of time, or of a stage with other constants."""
-        window, key = state.position.window, tuple(sorted((constants or {}).items()))
-        make = functools.partial(self.formulation.terms, constants, self.window(state))
-        return self._latest(("terms", key), window.key, make)
+        window, key = self.window(state), tuple(sorted((constants or {}).items()))
+        make = functools.partial(self.formulation.terms, constants, window)
+        return self._latest(("terms", key), (window,), make)
 
     def sampler_of_new_points(self, position: Position) -> Sampler:
         """A sampler whose every draw is new, also of conditions that keep their points."""

@@ -34,3 +34,8 @@ def is_falling(fresh: Losses) -> bool:
     """Whether full steps still lower the loss on fresh points quickly; False where too few losses are known."""
     half = len(fresh) // 2
     return bool(np.median(fresh[half:]) < FALLING * np.median(fresh[:half]))
+
+
+def makes_no_progress(fresh: Losses) -> bool:
+    """Whether full steps no longer lower the loss on fresh points quickly; False where too few losses are known."""
+    return not np.isnan(fresh).any() and not is_falling(fresh)

@@ -1,12 +1,19 @@
-"""Stopping politely: the step in progress is finished and saved before the process ends."""
+"""Stopping politely: the step in progress is finished and saved before the process ends; and ending at once."""
 
 import contextlib
 import ctypes
+import os
 import signal
+import sys
 import threading
+from collections.abc import Iterator
 from types import FrameType
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stopped(BaseException):
+    """A stop was requested within `StopRequest.at_once`."""
 
 
 class StopRequest:
@@ -14,6 +21,7 @@ class StopRequest:
 
     def __init__(self):
         self.name: str | None = None
+        self._at_once = False
         self._before: dict[signal.Signals, object] = {}
 
     def __bool__(self) -> bool:
@@ -30,10 +38,32 @@ class StopRequest:
             if handler is not None:  # a handler that was not Python's cannot be put back
                 signal.signal(number, handler)
 
+    @contextlib.contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Within this context a request raises `Stopped`, also one that came before: for work that leaves nothing half
+        done."""
+        if self:
+            raise Stopped
+        self._at_once = True
+        try:
+            yield
+        finally:
+            self._at_once = False
+
     def _request(self, number: int, frame: FrameType | None) -> None:
         if self.name is not None:
             raise KeyboardInterrupt
         self.name = signal.Signals(number).name
+        if self._at_once:
+            raise Stopped
+
+
+def end_at_once(code: int) -> None:
+    """End the process without waiting for its threads or for other processes."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(code)
 
 
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>

@@ -6,7 +6,7 @@ would have taken without the interruption.
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,16 +14,14 @@ from jax.sharding import Mesh
 
 from dngd.config import Config
 from dngd.optimize.mesh import at_home
-from dngd.problem.data import Data
 from dngd.problem.fingerprint import fingerprint
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.train.advance import advance
-from dngd.train.concentration import where_it_is_wrong
+from dngd.train.afterwards import look_back, or_a_note
 from dngd.train.directory import RunDirectory
 from dngd.train.environment import environment
-from dngd.train.estimate import FAILED, estimate
-from dngd.train.evaluation import Evaluation, evaluated
+from dngd.train.evaluation import Evaluation
 from dngd.train.kept import Kept
 from dngd.train.observer import as_observers, ask, tell
 from dngd.train.precision import working_precision
@@ -31,11 +29,9 @@ from dngd.train.processes import agreed, any_of, check_same, leads, led, several
 from dngd.train.run import Run
 from dngd.train.schedule import PATIENCE
 from dngd.train.selection import Selection
-from dngd.train.signals import StopRequest
+from dngd.train.signals import Stopped, StopRequest
 from dngd.train.state import RunState
 from dngd.train.transition import TRANSITIONS, compiled, look_ahead
-from dngd.train.uncertainty import Linearised
-from dngd.train.verdict import verdict
 
 OURS = (Selection(), Evaluation())
 """Observers of every run, before those that are given."""
@@ -116,7 +112,8 @@ class _Loop:
         self.kept.summarize(run, self.state)
         run.check(self.state)
         run.prepare(self.state, self.state.position, run.is_hasty(self.state))
-        self.state, _ = ask([*self.watching, *OURS], "start", run, self.state)
+        self.state = led(lambda: self._ask_watching("start")[0]) or self.state
+        self.state, _ = ask(OURS, "start", run, self.state)
         if found is not None:
             notes.append(f"going on from step {position.step} ({position.seconds:.1f} s)")
         for note in notes:
@@ -128,10 +125,7 @@ class _Loop:
         """Advance until there is a reason to end; returns outcome and message."""
         while True:
             if any_of(bool(self.stop)):
-                return (
-                    "interrupted",
-                    f"by {self.stop.name or 'a signal'}; go on with: dngd resume, or dngd.resume in Python",
-                )
+                return self._interrupted()
             if ending := self.run.schedule.ending(self.state.position):
                 return ending
             look_ahead(self.run, self.state)
@@ -162,10 +156,7 @@ class _Loop:
         """Show a step to everyone; whether an observer asked to stop. One that fails costs no step."""
         self.state, _ = ask(OURS, "step", self.run, self.state, row)
         try:
-            before = self.state
-            self.state, stop = ask(self.watching, "step", self.run, self.state, row)
-            if several() and self.state is not before:
-                raise ValueError("an observer may not change the state of a run that several processes share")
+            self.state, stop = self._ask_watching("step", row)
         except Exception:
             self.kept.step(self.run, self.state, row)
             self.kept.save(self.run, self.state)
@@ -173,46 +164,41 @@ class _Loop:
         self.kept.step(self.run, self.state, row)
         return stop
 
+    def _ask_watching(self, hook: str, *arguments: Any) -> tuple[RunState, bool]:
+        """The state that the given observers leave, which are those of process 0, and whether any asked to stop."""
+        state, stop = ask(self.watching, hook, self.run, self.state, *arguments)
+        if several() and state is not self.state:
+            raise ValueError("an observer may not change the state of a run that several processes share")
+        return state, stop
+
+    def _interrupted(self) -> tuple[str, str]:
+        return "interrupted", f"by {self.stop.name or 'a signal'}; go on with: dngd resume, or dngd.resume in Python"
+
     def _end(self, outcome: str, message: str) -> Trained:
         run, state = self.run, self.state
         if outcome not in ("seconds", "steps", "interrupted"):
             best = state.sound if outcome == "diverged" else state.model
             state = replace(state.at(best_score=float("nan")), best=best)
         self.kept.save(run, state)
-        # Whoever interrupts is waiting: all test points can take minutes in 10⁵ dimensions.
-        self.state = state = evaluated(run, state, state.best, quick=outcome == "interrupted")
-        if run.problem.domain.parameters and run.problem.evaluator is not None:
-            errors = run.problem.errors(run.solution(state, state.best), quick=outcome == "interrupted")
-            self.kept.after["error_range"] = list(errors.over)
-        concentrated: list[str] = []
-        by_estimate = outcome == "target" and run.problem.evaluator is None
-        if by_estimate or outcome in ("seconds", "steps", "stalled"):
-            with self._or_a_note("no look at where the residual is"):
-                axes = run.problem.domain.coordinates.axes
-                losses = run.terms(state), state.best, run.validation_points(state)
-                concentrated = list(where_it_is_wrong(*losses, axes))
-            with self._or_a_note("no estimate of the error"):
-                self.kept.estimate = found = estimate(run, state)
-                calibrated = run.formulation.frame is not None and not by_estimate
-                if found is not None and calibrated and not found.rel_l2 <= FAILED:
-                    outcome, message = "not_converged", verdict(run, state, found, concentrated)
-        has_data = any(isinstance(one, Data) for one in run.problem.conditions.values())
-        if run.problem.coefficients and has_data and outcome not in ("interrupted", "diverged"):
-            with self._or_a_note("no error bars of coefficients"):
-                if run.config.precision != "float64":
-                    raise ValueError("they need precision='float64'")
-                bars = Linearised(run.formulation, state.best, state.weights).coefficients()
-                self.kept.after |= bars.summary()
+        self.state = state
+        try:
+            with contextlib.nullcontext() if outcome == "interrupted" or several() else self.stop.at_once():
+                found = look_back(run, state, outcome, message, self._note)
+        except Stopped:
+            found = look_back(run, state, *self._interrupted(), self._note)
+        self.state, outcome, message = found.state, found.outcome, found.message
+        state = self.state
+        self.kept.estimate, self.kept.after = found.estimate, found.summary
         status = "interrupted" if outcome == "interrupted" else "finished"
         self.kept.summarize(run, state, status, outcome, message)
         # From here on nothing is worth a run that has ended.
-        with self._or_a_note("an observer failed when the run had ended"):
+        with or_a_note(self._note, "an observer failed when the run had ended"):
             tell(self.watching, "end", self.kept.summary)
         if stage := run.schedule.stage_name(state.position):
             self._note(f"ended in stage {stage!r}, before the problem itself: give it more time or steps")
-        with self._or_a_note("no figure"):
+        with or_a_note(self._note, "no figure"):
             self.kept.fields(run, state)
-        for sentence in concentrated:
+        for sentence in found.concentrated:
             self._note(sentence)
         best, last = (run.solution(state, model) for model in (state.best, state.model))
         return Trained(best, last, self.kept.summary, self.kept.rows)
@@ -231,10 +217,3 @@ class _Loop:
 
     def _note(self, text: str) -> None:
         tell(self.watching, "note", text)
-
-    @contextlib.contextmanager
-    def _or_a_note(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            self._note(f"{what}: {type(error).__name__}: {error}")

@@ -7,6 +7,8 @@ import math
 import time
 from dataclasses import replace
 
+import equinox as eqx
+
 from dngd.problem.model import Model
 from dngd.train.position import Position
 from dngd.train.processes import agreed
@@ -66,24 +68,33 @@ def next_window(run: Run, state: RunState) -> Transition:
     windows[before.window.index : before.window.index + 1] = [state.best]
     state = replace(state, windows=tuple(windows), position=position)
     again = position.window.again
-    model = windows[position.window.index] if again else state.best
+    model = windows[position.window.index] if again else _continued(run, state)
     what = "window of time again" if again else "next window of time"
     return _restarted(run, state, model), f"{what}: {_described(run, position)}"
 
 
-def half_window(run: Run, state: RunState) -> Transition:
-    """Cut a window of time in half that makes too little progress, and begin it anew."""
+def shorter_window(run: Run, state: RunState) -> Transition:
+    """Cut a window of time that makes too little progress, and begin it anew."""
     if not run.schedule.window_is_too_long(state.position):
         return None
-    position = state.position.half_window(run.schedule.spent(state.position))
-    model = state.windows[-1] if state.windows else run.first_model()
-    state = _restarted(run, replace(state, position=position), model)
-    return state, f"too little progress; half the window of time: {_described(run, position)}"
+    position = state.position.shorter_window(run.schedule.spent(state.position))
+    state = replace(state, position=position)
+    state = _restarted(run, state, _continued(run, state) if state.windows else run.first_model())
+    return state, f"too little progress; a shorter window of time: {_described(run, position)}"
+
+
+def _continued(run: Run, state: RunState) -> Model:
+    """The solution of the window before, carried on into the present one."""
+    window = state.position.window
+    return run.formulation.continued(state.windows[-1], state.position.before, (window.start, window.length))
 
 
 def _restarted(run: Run, state: RunState, model: Model) -> RunState:
     position = state.position
-    fresh = {"optimizer": run.optimizer(position).init(model), "pools": run.sampler(position).start()}
+    optimizer = run.optimizer(position).init(model)
+    if state.windows:  # what follows is much like what was before
+        optimizer = eqx.tree_at(lambda memory: memory.damping, optimizer, state.optimizer.damping)
+    fresh = {"optimizer": optimizer, "pools": run.sampler(position).start()}
     return replace(state, model=model, best=model, sound=model, **fresh)
 
 
@@ -101,7 +112,7 @@ def change_program(run: Run, state: RunState) -> Transition:
     return replace(state, position=state.position.compiled(time.perf_counter() - began)), ""
 
 
-TRANSITIONS = (next_stage, grow, half_window, next_window, settle, next_phase, change_program)
+TRANSITIONS = (next_stage, grow, shorter_window, next_window, settle, next_phase, change_program)
 
 
 def look_ahead(run: Run, state: RunState) -> None:
