@@ -76,6 +76,16 @@ def test_plan_trains_nothing(capsys):
     assert "n = 66,819" in printed
 
 
+def test_plan_says_how_many_devices_to_take(capsys):
+    network = ("--devices", "3", "--gflops", "1000")
+    assert main(["plan", "kovasznay", *network, "--latency", "1e5"]) == ExitCode.DONE
+    printed = capsys.readouterr().out
+    assert "each of 3 devices" in printed
+    assert re.search(r"^ +2 +dense .* ms", printed, re.MULTILINE)
+    assert "take one device: 3 would need" in printed
+    assert main(["plan", "kovasznay", *network, "--latency", "-1"]) == ExitCode.USAGE
+
+
 @pytest.mark.slow
 def test_settings_from_a_file_and_what_is_typed_wins(tmp_path):
     (tmp_path / "run.yaml").write_text(

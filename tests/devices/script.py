@@ -5,7 +5,6 @@ Compiling dominates: one small problem, whose points no number of devices divide
 
 import dataclasses
 import json
-import re
 import sys
 
 import cases
@@ -17,12 +16,16 @@ from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import dngd
-from dngd.devices import AXIS
+from benchmarks.collectives import collectives, largest, sent
+from dngd.devices import AXIS, ManyDevices
 from dngd.jacobian.inputs import with_array_weights
 from dngd.jacobian.linearize import TILE_BYTES, linearized
 from dngd.jacobian.residuals import Residuals
 from dngd.optimize.mesh import everywhere, over_devices
 from dngd.solver import shared_cholesky
+from dngd.solver.messages import EVALUATIONS
+from dngd.solver.messages import messages as planned_messages
+from dngd.solver.plan import _on_one_of
 
 jax.config.update("jax_enable_x64", True)
 KEY = jax.random.key(7)
@@ -115,7 +118,7 @@ STEPS = {
 
 
 def steps(name, count, number=2):
-    """Some steps, whether all devices then hold the same bits, and how large the messages are."""
+    """Some steps, whether all devices then hold the same bits, and the compiled program."""
     options = STEPS[name]
     if options is None:
         baseline = dngd.baseline
@@ -138,17 +141,17 @@ def steps(name, count, number=2):
         "outcome": np.asarray([float(info.outcome) + 1 for info in infos]),
         "iterations": np.asarray([float(info.solver_iterations) + 1 for info in infos]),
     }
-    return found, same_bits((params, state, info)), messages(program.as_text())
+    return found, same_bits((params, state, info)), program.as_text()
 
 
-def messages(text):
-    """Number of entries of the largest array that each kind of message carries, in a compiled program."""
-    largest: dict[str, int] = {}
-    for kind in ("all-gather", "all-reduce", "collective-permute", "all-to-all"):
-        for line in re.findall(rf"= (\S.*?) {kind}(?:-start)?\(", text):
-            sizes = [int(np.prod([int(n) for n in dims.split(",") if n])) for dims in re.findall(r"\[([\d,]*)\]", line)]
-            largest[kind] = max(largest.get(kind, 0), *sizes)
-    return largest
+def volumes(name, count, text):
+    """Bytes that each device sends in a step: counted in the compiled program, and planned for it."""
+    iterations, solves = (10 if name == "pcg" else 1), (2 if name == "dense" else 1)
+    passes = {"search": EVALUATIONS, "landmarks": 20, "iterations": iterations}
+    jacobian = eqx.filter_eval_shape(_on_one_of, ManyDevices.over(count, TERMS, BATCH), TERMS, PARAMS, BATCH)
+    planned = planned_messages(jacobian, name == "shared", 20, 20, iterations, solves)
+    counted, _ = sent(collectives(text), count, passes)
+    return {"counted": counted, "planned": planned["dense" if name == "shared" else name].bytes}
 
 
 def errors():
@@ -202,7 +205,7 @@ METHODS = {"quick": ("dense", "shared", "pcg", "primal"), "all": ("uniform", "un
 
 def main():
     path, which = sys.argv[1:]
-    report = {"products": {}, "steps": {}, "messages": {}}
+    report = {"products": {}, "steps": {}, "messages": {}, "volumes": {}}
     for form, written in PRODUCTS[which]:
         name = form if written is None else f"{form}, rows of the first term"
         wanted = products(1, form, written)
@@ -211,7 +214,10 @@ def main():
     for name in METHODS[which]:
         wanted, _, _ = steps(name, 1)
         for count in (2, 4) if which == "all" or name == "dense" else (4,):
-            found, same, report["messages"][name] = steps(name, count)
+            found, same, text = steps(name, count)
+            report["messages"][name] = largest(text)
+            if name in ("dense", "shared", "pcg", "primal"):
+                report["volumes"][f"{name} {count}"] = volumes(name, count, text)
             report["steps"][f"{name} {count}"] = differences(found, wanted) | {"same_bits": same}
     report["errors"] = errors()
     report["places"] = places() if which == "all" else {}

@@ -53,6 +53,11 @@ def test_messages_are_small(report):
     assert messages["primal"].keys() == {"all-reduce"}
 
 
+def test_plans_know_what_is_sent(report):
+    for name, found in report["volumes"].items():
+        assert found["planned"] == pytest.approx(found["counted"], rel=0.1), name
+
+
 def test_bad_devices_are_refused(report):
     said = report["errors"]
     assert "exceeds the 4 there are" in said["too many"]

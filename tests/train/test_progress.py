@@ -41,7 +41,7 @@ def run(seconds=None, steps=None):
 def show(progress):
     progress.start(run(seconds=10.0), None)
     for step in range(1, 31):
-        progress.step(run(), None, row(step, **({"rel_l2": 1e-3} if step == 10 else {})))
+        progress.step(run(seconds=10.0), None, row(step, **({"rel_l2": 1e-3} if step == 10 else {})))
     progress.note("something")
     progress.end(SUMMARY)
     progress.close()

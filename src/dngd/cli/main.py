@@ -9,7 +9,7 @@ import jax
 import tyro
 
 from dngd import __version__
-from dngd.cli import compare, doctor, list_problems, plan, report, resume, solve
+from dngd.cli import compare, doctor, list_problems, plan, report, resume, solve, watch
 from dngd.cli.cache import use_cache
 from dngd.cli.exit_code import ExitCode
 from dngd.cli.options import split_pairs
@@ -25,6 +25,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "compare": compare.compare,
     "plan": plan.plan,
     "report": report.report,
+    "watch": watch.watch,
     "doctor": doctor.doctor,
 }
 DESCRIPTION = """Train physics-informed neural networks with exact Gauss-Newton steps in residual space.
@@ -33,6 +34,7 @@ DESCRIPTION = """Train physics-informed neural networks with exact Gauss-Newton 
   dngd solve kovasznay --seconds 60         solve it; the run goes to runs/kovasznay-auto-seed0
   dngd solve my_pde.py:problem              solve your own dngd.Problem
   dngd report runs                          one page with everything in runs/
+  dngd watch runs                           the same page, live
 
 Exit codes: 0 done, 1 error, 2 wrong usage, 3 diverged or stalled, 4 not converged by the estimate, 130 interrupted."""
 

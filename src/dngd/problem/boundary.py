@@ -36,7 +36,7 @@ class Initial(Condition):
     order: int = eqx.field(static=True, default=0)
     time: str = eqx.field(static=True, default="t")
     fields: tuple[str, ...] | str | None = eqx.field(static=True, default=None)
-    sampling: Sampling = Sampling()
+    sampling: Sampling | None = None
 
     def __check_init__(self):
         if isinstance(self.order, bool) or not isinstance(self.order, int) or self.order < 0:
@@ -83,7 +83,7 @@ class Robin(Condition):
     weight: float = 1.0
     fields: tuple[str, ...] | str | None = eqx.field(static=True, default=None)
     on: Region | tuple[str, ...] | str | None = None
-    sampling: Sampling = Sampling()
+    sampling: Sampling | None = None
 
     def __check_init__(self):
         check.number("Robin: a", self.a)

@@ -76,12 +76,14 @@ function chart(host, options) {
   const legend = make("div", { class: "legend" }), holder = make("div"), tip = make("div", { class: "tip", hidden: "" });
   const box = make("div", { class: "chart" }, legend, holder, tip);
   host.append(box);
-  let state = null, at = null;
+  let state = null, at = null, shown = null;
 
   const usable = (x, y) => x !== null && y !== null && y !== undefined && (!options.xLog || x > 0) && (!options.yLog || y > 0);
 
   function drawLegend() {
-    const names = [...new Map(options.series.map((s) => [s.name, s])).values()];
+    const names = [...new Map(options.series.map((s) => [s.name, s])).values()], wanted = names.map((s) => `${s.name} ${s.colour}`).join("\n");
+    if (wanted === shown) return;
+    shown = wanted;
     legend.replaceChildren();
     legend.style.display = names.length < 2 ? "none" : "";
     for (const { name, colour } of names) {
@@ -142,7 +144,7 @@ function chart(host, options) {
       }
       const curve = places.map(([x, y], k) => (k === 0 ? `M${x} ${y}` : s.step ? `H${x}V${y}` : `L${x} ${y}`)).join("");
       plot.append(make("path", { class: `curve c${s.colour % 8}${s.wide ? " wide" : s.faint ? " faint" : ""}`, d: curve, "stroke-dasharray": dash }));
-      if (!s.step && !s.faint && s.points.length <= 40) for (const { x, y } of s.points) plot.append(make("circle", { class: `mark c${s.colour % 8}`, cx: sx(x), cy: sy(y), r: 2.6 }));
+      if (!s.step && s.points.length <= (s.faint ? 3 : 40)) for (const { x, y } of s.points) plot.append(make("circle", { class: `mark c${s.colour % 8}`, cx: sx(x), cy: sy(y), r: 2.6 }));
     }
     svg.append(plot, make("rect", { class: "frame", x: left, y: top, width: width - left - right, height: height - top - bottom }), over);
     state = { svg, over, series, sx, sy, width, top, bottom: height - bottom, times: [...new Set(times)].sort((a, b) => a - b) };
@@ -201,8 +203,20 @@ function chart(host, options) {
   drawLegend();
   draw();
   let width = holder.clientWidth;
-  new ResizeObserver(() => { if (holder.clientWidth !== width) { width = holder.clientWidth; draw(); } }).observe(holder);
-  return { update(changes) { options = { ...options, ...changes }; drawLegend(); draw(); } };
+  new ResizeObserver(() => { if (holder.clientWidth !== width) { width = holder.clientWidth; update({}); } }).observe(holder);
+  /* Drawn anew, it keeps the focus and what is being read off. */
+  function update(changes) {
+    const focused = document.activeElement === holder.firstChild, time = !tip.hidden && state ? state.times[at] : null;
+    options = { ...options, ...changes };
+    drawLegend();
+    draw();
+    if (focused) holder.firstChild.focus({ preventScroll: true });
+    if (time === null || !state) return;
+    at = state.times.reduce((best, x, k) => (Math.abs(x - time) < Math.abs(state.times[best] - time) ? k : best), 0);
+    readOff();
+  }
+
+  return { update };
 }
 
 /* Buttons of which one is pressed. choices: [[value, text], …] */

@@ -2,7 +2,7 @@
 
 const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
-const decoded = new Map();
+const decoded = new Map(); /* by the key, which tells the content */
 
 /* values[i * columns + j] is at (x_i, y_j); NaN where the network returned no number */
 function decode(key, arrays) {
@@ -141,6 +141,36 @@ function planeView(host, view, plane, data) {
     plot.addEventListener("pointerleave", () => { for (const reader of readers) reader(null); where.textContent = rest; });
   }
   host.replaceChildren(grid, where);
+}
+
+/* The residual of one term at its points: the larger, the brighter. */
+function scatterView(host, term, plane, data) {
+  const [[x0, x1], [y0, y1]] = plane.extent, aspect = plane.equal ? (y1 - y0) / (x1 - x0) : 0.8, [low, high] = term.limits;
+  const colours = bytes(data.colours.magma), width = 640, height = Math.round(width * aspect), radius = Math.min(9, Math.max(4, 110 / Math.sqrt(term.sizes.length)));
+  const order = term.sizes.map((size, k) => k).sort((a, b) => (term.sizes[a] ?? Infinity) - (term.sizes[b] ?? Infinity)), largest = order.findLast((k) => term.sizes[k] !== null) ?? 0;
+  const place = `largest ${format(term.sizes[largest])} at ${plane.axes[0]} = ${format(term.points[0][largest])}, ${plane.axes[1]} = ${format(term.points[1][largest])}`;
+  const canvas = make("canvas", { width, height, role: "img", class: "scatter", "aria-label": `residual of ${term.title} at ${term.sizes.length} points, ${place}` });
+  const context = canvas.getContext("2d"), inset = (value) => radius + value * (1 - (2 * radius) / width);
+  for (const k of order) {
+    const size = term.sizes[k], share = size > 0 ? Math.log(size / low) / Math.log(high / low) : 0, shade = 3 * Math.round(55 + 200 * Math.min(Math.max(share, 0), 1));
+    context.fillStyle = size === null ? "#808080" : `rgb(${colours[shade]}, ${colours[shade + 1]}, ${colours[shade + 2]})`;
+    context.beginPath();
+    context.arc(inset(((term.points[0][k] - x0) / (x1 - x0)) * width), inset((1 - (term.points[1][k] - y0) / (y1 - y0)) * height), radius, 0, 2 * Math.PI);
+    context.fill();
+  }
+  const bar = make("canvas", { width: 201, height: 1, "aria-hidden": "true" }), ramp = bar.getContext("2d");
+  for (let k = 0; k <= 200; k++) { ramp.fillStyle = `rgb(${colours.slice(3 * (55 + k), 3 * (56 + k)).join(", ")})`; ramp.fillRect(k, 0, 1, 1); }
+  const ends = make("div", { class: "ends" }, ...[low, Math.sqrt(low * high), high].map((v) => make("span", {}, format(v))));
+  const picture = make("div", { class: "picture" }, make("div", { class: "title" }, make("b", {}, `size of the residual: ${term.title}`)), canvas, make("div", { class: "bar" }, bar, ends));
+  host.replaceChildren(make("div", { class: "pictures alone" }, picture), make("p", { class: "where" }, `${place[0].toUpperCase()}${place.slice(1)}`));
+}
+
+/* The same on a line. */
+function pointsView(host, term, line) {
+  const place = make("div"), grid = make("div", { class: "charts" }, place), top = term.limits[1];
+  host.replaceChildren(grid);
+  place.append(make("h4", {}, `size of the residual: ${term.title}`));
+  chart(place, { label: `residual of ${term.title}`, xLabel: line.axes[0], yLog: true, range: [top * 1e-6, top], height: 230, series: [{ name: "residual", colour: 1, x: term.points[0], y: term.sizes, dots: true }] });
 }
 
 function lineView(host, view, line) {

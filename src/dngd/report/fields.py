@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 
 class RunError(ValueError):
@@ -29,8 +29,33 @@ class View:
 
 
 @dataclass(frozen=True)
+class Residual:
+    """How large the residual of each term is at some points; `terms` are indices of `names`."""
+
+    names: tuple[str, ...]
+    points: Float[np.ndarray, "N k"]
+    sizes: Float[np.ndarray, " N"]
+    terms: Int[np.ndarray, " N"]
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray], axes: int) -> "Residual | None":
+        """Make it of the arrays that a `fields.npz` holds, None if they are not all there and of one length."""
+        if any(f"residual_{name}" not in arrays for name in ("names", "points", "sizes", "terms")):
+            return None
+        names = tuple(str(name) for name in np.atleast_1d(arrays["residual_names"]))
+        points, sizes = (np.asarray(arrays[f"residual_{name}"], float) for name in ("points", "sizes"))
+        terms = np.asarray(arrays["residual_terms"])
+        fits = points.ndim == 2 and points.shape[1] >= axes and sizes.shape == terms.shape == points.shape[:1]
+        known = terms.dtype.kind in "iu" and bool(np.isin(terms, np.arange(len(names))).all())
+        return cls(names, points[:, :axes], sizes, terms) if fits and known else None
+
+
+@dataclass(frozen=True)
 class Fields:
-    """Prediction, and reference where there is one, on a line or rectangle: `prediction[i, j]` is at (x_i, y_j)."""
+    """Prediction, and reference where there is one, on a line or rectangle: `prediction[i, j]` is at (x_i, y_j).
+
+    `residual` is that of the same parameters; `step` is the step after which the run had them.
+    """
 
     axis_names: tuple[str, ...]
     field_names: tuple[str, ...]
@@ -38,6 +63,8 @@ class Fields:
     prediction: Float[np.ndarray, "*grid f"]
     reference: Float[np.ndarray, "*grid f"] | None
     note: str
+    residual: Residual | None = None
+    step: int | None = None
 
     @classmethod
     def load(cls, path: Path) -> "Fields":
@@ -84,7 +111,10 @@ class Fields:
                 raise RunError(f"{path}: {name} has shape {array.shape}, but axes and field names ask for {expected}")
             values[name] = array
         note = str(arrays["note"]) if "note" in arrays else ""
-        return cls(axis_names, field_names, axes, values["prediction"], values["reference"], note)
+        step = arrays.get("step")
+        step = int(step) if step is not None and step.shape == () and step.dtype.kind in "iu" else None
+        residual = Residual.from_arrays(arrays, len(axes))
+        return cls(axis_names, field_names, axes, values["prediction"], values["reference"], note, residual, step)
 
     @property
     def is_flow(self) -> bool:

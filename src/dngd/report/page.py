@@ -16,11 +16,23 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dngd.report.fields import Fields, RunError
 from dngd.report.group import Group, group_runs
 from dngd.report.page_data import Pictures, colour_maps, convergence_data, outcomes, run_data
 from dngd.report.run import Run, as_number, find_runs
-from dngd.report.table import LEGEND, SECONDS, best_rows, cells, header, make_rows, plain, scientific
+from dngd.report.table import (
+    LEGEND,
+    SECONDS,
+    best_rows,
+    cells,
+    default_thresholds,
+    group_rows,
+    header,
+    plain,
+    scientific,
+)
 
 _STATUSES = ("finished", "failed", "running", "interrupted")  # each has a colour in page.css
 
@@ -36,40 +48,58 @@ def write_page(paths: Sequence[Path], out: Path) -> Path:
 
 def render(runs: Sequence[Run]) -> str:
     """Write the page as text."""
-    groups = group_runs(runs)
-    problems = list(dict.fromkeys(group.problem for group in groups))
     fields, troubles = zip(*map(_fields, runs), strict=True)
     pictures = Pictures([item for item in fields if item is not None])
-    data = {
-        "convergence": [convergence_data([g for g in groups if g.problem == problem]) for problem in problems],
-        "runs": [
-            run_data(run) | {"fields": None if item is None else pictures.add(item)}
-            for run, item in zip(runs, fields, strict=True)
-        ],
-        "arrays": pictures.arrays,
-        "colours": colour_maps(),
-    }
+    values, data = contents(runs, troubles)
+    data["runs"] = [
+        run_data(run) | {"fields": None if item is None else pictures.add(item)}
+        for run, item in zip(runs, fields, strict=True)
+    ]
+    data |= {"arrays": pictures.arrays, "colours": colour_maps()}
+    written = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    footer = f"Written by dngd, {written}. This page is one file and loads nothing."
+    return fill(values | {"kicker": "dngd report", "footer": footer, "policy": ""} | embedded(data))
+
+
+def contents(
+    runs: Sequence[Run], troubles: Sequence[str], numbers: Sequence[int] | None = None
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """Write the texts of the page, and collect what its curves over all runs are drawn from.
+
+    `troubles` say what cannot be shown of each run; `numbers` are what the page calls the runs.
+    """
+    groups = group_runs(runs)
+    problems = list(dict.fromkeys(group.problem for group in groups))
     by_problem = {problem: [run for run in runs if run.problem == problem] for problem in problems}
     opened = [_best(mine) or mine[0] for mine in by_problem.values()]
+    live = numbers is not None
+    numbered = zip(numbers if live else range(len(runs)), runs, troubles, strict=True)
     title = problems[0] if len(problems) == 1 else f"{len(problems)} problems"
-    values = {
-        "title": escape(title),
+    texts = {
+        "title": escape(title if problems else "No run yet"),
         "summary": escape(_one_line(runs)),
         "results": "".join(_results(groups, problem, len(problems) > 1) for problem in problems),
         "legend": escape(LEGEND if any(len(group.runs) > 1 for group in groups) else SECONDS),
         "convergence": "".join(
-            f'<figure class="convergence" data-convergence="{k}" data-title="{escape(problem)}">'
+            f'<figure class="convergence" data-script data-convergence="{k}" data-title="{escape(problem)}">'
             f"{f'<figcaption>{escape(problem)}</figcaption>' if len(problems) > 1 else ''}</figure>"
             for k, problem in enumerate(problems)
         ),
-        "runs": "".join(_run(run, k, any(run is one for one in opened), troubles[k]) for k, run in enumerate(runs)),
-        "written": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "style": _resource("page.css"),
-        "script": _resource("chart.js") + _resource("field.js") + _resource("page.js"),
-        "data": embed(data),
+        "runs": "".join(_run(run, k, any(run is one for one in opened), trouble, live) for k, run, trouble in numbered),
     }
+    return texts, {"convergence": [convergence_data([g for g in groups if g.problem == name]) for name in problems]}
+
+
+def embedded(data: Mapping[str, Any], *more: str) -> dict[str, str]:
+    """Return style, scripts (with `more` of them) and data, for the page."""
+    scripts = "".join(_resource(name) for name in ("chart.js", "field.js", "page.js", *more))
+    return {"style": _resource("page.css"), "script": scripts, "data": embed(data)}
+
+
+def fill(values: Mapping[str, str]) -> str:
+    """Put values into the page; what is left out is empty."""
     # One pass, so that a value that looks like a placeholder stays what it is.
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _resource("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values.get(match[1], ""), _resource("page.html"))
 
 
 def embed(data: Any) -> str:
@@ -96,6 +126,8 @@ def _best(runs: Sequence[Run]) -> Run | None:
 
 
 def _one_line(runs: Sequence[Run]) -> str:
+    if not runs:
+        return "A run appears here as soon as it starts: dngd solve, or dngd.solve with out=."
     counts = Counter(run.status for run in runs)
     words = {"running": "still running"}
     states = ", ".join(f"{count} {words.get(status, status)}" for status, count in counts.most_common())
@@ -111,7 +143,8 @@ def _one_line(runs: Sequence[Run]) -> str:
 
 def _results(groups: Sequence[Group], problem: str, captioned: bool) -> str:
     """Write the results of one problem as a table, without quartiles if every method ran once."""
-    rows = make_rows([run for group in groups if group.problem == problem for run in group.runs])
+    mine = [group for group in groups if group.problem == problem]
+    rows = group_rows(mine, tuple(default_thresholds([run for group in mine for run in group.runs])))
     colours = {group.label: group.index for group in groups}
     titles, body, best = header(rows), [cells(row) for row in rows], best_rows(rows)
     if all(row.runs == 1 for row in rows):
@@ -133,14 +166,14 @@ def _results(groups: Sequence[Group], problem: str, captioned: bool) -> str:
     )
 
 
-def _run(run: Run, number: int, opened: bool, trouble: str) -> str:
+def _run(run: Run, number: int, opened: bool, trouble: str, live: bool) -> str:
     """Write everything about one run, folded."""
     summary = run.summary
     status = run.status if run.status in _STATUSES else "unknown"
     notes = [*run.notes, *([trouble] if trouble else [])]
     message = str(summary.get("message") or "")
     kind = {"failed": "failure", "finished": "remark"}.get(run.status, "notice")
-    if run.running:
+    if run.running and not live:
         seen = summary.get("updated", "unknown")
         notes.append(f"Still running when this page was written; last sign of life {seen}.")
     boxes = f'<p class="box {kind}">{escape(message)}</p>' if message else ""
@@ -158,7 +191,8 @@ def _run(run: Run, number: int, opened: bool, trouble: str) -> str:
     return (
         f'<details class="run" id="run-{number}" data-run="{number}"{" open" if opened else ""}>'
         f'<summary><span class="name">{escape(label)}</span>{badge}{error}</summary>'
-        f'{boxes}{_facts(run)}<div class="fields"></div><div class="diagnostics"></div>'
+        f'<div class="controls" data-script></div>{boxes}{_facts(run)}'
+        '<div class="fields" data-script></div><div class="diagnostics" data-script></div>'
         f'<div class="settings">{"".join(_mapping(title, values) for title, values in settings)}</div>'
         f'<p class="path">{escape(run.name)}</p></details>'
     )
@@ -174,7 +208,9 @@ def _facts(run: Run) -> str:
         ("loss", scientific(as_number(summary.get("loss")))),
         ("steps", plain(as_number(summary.get("steps")))),
         ("seconds", plain(as_number(summary.get("seconds")))),
+        ("steps per second", plain(_speed(run))),
         ("compile seconds", plain(as_number(summary.get("compile_seconds")))),
+        ("memory", _memory(run)),
         ("parameters n", plain(as_number(summary.get("parameters")))),
         ("residuals m", plain(as_number(summary.get("residuals")))),
         ("solver", str(summary.get("solver") or "–")),
@@ -194,6 +230,21 @@ def _facts(run: Run) -> str:
         + "".join(f"<div><dt>{escape(n)}</dt><dd>{escape(v)}</dd></div>" for n, v in shown)
         + "</dl>"
     )
+
+
+def _speed(run: Run) -> float:
+    """Steps per second of training, over the last tenth of the steps."""
+    seconds = run.column("seconds")
+    seconds = seconds[np.isfinite(seconds)][-max(2, len(run.history) // 10) :]
+    passed = seconds[-1] - seconds[0] if seconds.size > 1 else 0.0
+    return float(f"{(seconds.size - 1) / passed:.2g}") if passed > 0 else math.nan
+
+
+def _memory(run: Run) -> str:
+    """What the process occupied when it was last looked at."""
+    known = run.column("memory_gib")
+    known = known[np.isfinite(known)]
+    return f"{known[-1]:.2f} GiB" if known.size else "–"
 
 
 def _mapping(title: str, values: Any) -> str:

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import matplotlib
@@ -24,6 +24,7 @@ SIZES = (192, 160, 128, 96, 64, 48)
 _DIAGNOSTICS: tuple[tuple[str, tuple[str, ...], str, tuple[float, float] | None], ...] = (
     ("loss, and the loss of each term", ("loss", "terms"), "log", None),
     ("relative L² error", ("rel_l2", "errors"), "log", None),
+    ("estimated relative error", ("estimate",), "log", None),
     ("damping λ", ("damping",), "log", None),
     ("step length", ("step_length",), "log", None),
     ("gain ratio, actual over predicted (−0.5 to 2 shown)", ("gain",), "linear", (-0.5, 2.0)),
@@ -31,8 +32,13 @@ _DIAGNOSTICS: tuple[tuple[str, tuple[str, ...], str, tuple[float, float] | None]
     ("solver iterations", ("solver_iterations",), "linear", None),
     ("solver residual", ("solver_residual",), "log", None),
     ("gradient norm", ("gradient_norm",), "log", None),
+    ("seconds per step", ("seconds_per_step",), "log", None),
+    ("memory (GiB)", ("memory_gib",), "linear", None),
 )
-_JUMPING = {title for title, columns, *_ in _DIAGNOSTICS if columns[0] in ("step_length", "gain")}
+_SPARSE = ("rel_l2", "estimate", "memory_gib")
+RECENT = 120
+"""Steps whose outcomes are shown one by one."""
+_JUMPING = {title for title, columns, *_ in _DIAGNOSTICS if columns[0] in ("step_length", "gain", "seconds_per_step")}
 
 
 def convergence_data(groups: Sequence[Group]) -> dict[str, Any]:
@@ -58,8 +64,8 @@ def convergence_data(groups: Sequence[Group]) -> dict[str, Any]:
 
 def run_data(run: Run) -> dict[str, Any]:
     """Collect the diagnostics of one run, on rows chosen once for all charts."""
-    evaluated = np.flatnonzero(np.isfinite(run.column("rel_l2")))
-    rows = thin(len(run.history), evaluated)
+    sparse = np.flatnonzero(np.any([np.isfinite(run.column(name)) for name in _SPARSE], axis=0))
+    rows = thin(len(run.history), sparse)
     charts = []
     for title, columns, axis, shown in _DIAGNOSTICS:
         curves = [(name, values[rows]) for name, values in _curves(run, columns)]
@@ -74,6 +80,7 @@ def run_data(run: Run) -> dict[str, Any]:
         "seconds": numbers(run.column("seconds")[rows]),
         "step": numbers(run.column("step")[rows]),
         "charts": charts,
+        "recent": list(zip(numbers(run.column("step")[-RECENT:]), map(_words, run.history[-RECENT:]), strict=True)),
     }
 
 
@@ -81,14 +88,19 @@ def _curves(run: Run, columns: tuple[str, ...]) -> Iterable[tuple[str, np.ndarra
     for column in columns:
         if column in ("terms", "errors"):
             yield from ((key, run.column(column, key)) for key in run.entries(column))
+        elif column == "seconds_per_step":
+            yield "seconds per step", np.diff(run.column("seconds"), prepend=np.nan)
         else:
             yield ("all" if column == "rel_l2" else column.replace("_", " ")), run.column(column)
 
 
 def outcomes(run: Run) -> list[tuple[str, int]]:
     """Count how the steps ended, most frequent first."""
-    names = (str(row.get("outcome", "unknown")).replace("_", " ").lower() for row in run.history)
-    return Counter(names).most_common()
+    return Counter(map(_words, run.history)).most_common()
+
+
+def _words(row: Mapping[str, Any]) -> str:
+    return str(row.get("outcome", "unknown")).replace("_", " ").lower()
 
 
 class Pictures:
@@ -100,12 +112,13 @@ class Pictures:
 
     def add(self, fields: Fields) -> dict[str, Any]:
         """Add the views of one run; returns them as references to arrays."""
+        common = {"note": fields.note, "step": fields.step, "residual": _residual(fields)}
         if len(fields.axes) == 1:
-            return {"kind": "line", "note": fields.note} | _line_views(fields)
+            return {"kind": "line"} | common | _line_views(fields)
         fields = fields.resampled(self.largest)
         return {
             "kind": "plane",
-            "note": fields.note,
+            **common,
             "axes": list(fields.axis_names),
             "extent": [[float(axis.min()), float(axis.max())] for axis in fields.axes],
             "equal": fields.is_physical_plane,
@@ -151,6 +164,22 @@ def _bytes(fields: Sequence[Fields], size: int) -> int:
     planes = [item for item in fields if len(item.axes) == 2]
     pixels = (math.prod(min(axis.size, size) for axis in item.axes) for item in planes)
     return 4 * sum(count * (len(item.field_names) + item.is_flow) for count, item in zip(pixels, planes, strict=True))
+
+
+def _residual(fields: Fields) -> list[dict[str, Any]]:
+    """List the terms with the size of their residual at points; the colours show four decades at most."""
+    found, residual = [], fields.residual
+    for number, name in enumerate(() if residual is None else residual.names):
+        mine = residual.terms == number
+        sizes, points = residual.sizes[mine], residual.points[mine]
+        positive = sizes[np.isfinite(sizes) & (sizes > 0)]
+        if not positive.size:
+            continue
+        top = float(positive.max())
+        low = min(max(float(np.quantile(positive, 0.02)), top * 1e-4), top / 1.1)
+        term = {"title": name, "limits": [significant(low), significant(top)], "sizes": numbers(sizes)}
+        found.append(term | {"points": [numbers(column) for column in points.T]})
+    return found
 
 
 def _line_views(fields: Fields) -> dict[str, Any]:

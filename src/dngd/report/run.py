@@ -16,6 +16,7 @@ import yaml
 from jaxtyping import Float
 
 from dngd.report.fields import Fields, RunError
+from dngd.report.history import History
 from dngd.train.sealed import contents, unseal
 
 _FILES = ("summary.json", "history.jsonl", "config.yaml")
@@ -40,16 +41,17 @@ class Run:
     _columns: dict[tuple[str, str | None], np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def load(cls, directory: Path) -> "Run":
-        """Read `directory`; a directory without any of a run's files is refused."""
+    def load(cls, directory: Path, history: History | None = None) -> "Run":
+        """Read `directory`; a directory without any of a run's files is refused. `history` knows the rows so far."""
         if not is_run(directory):
             reason = "is not a directory" if not directory.is_dir() else f"holds none of {', '.join(_FILES)}"
             raise RunError(f"{directory} {reason}; give a run directory, or a directory of run directories")
         notes: list[str] = []
         config = _flat(_read_mapping(directory / "config.yaml", yaml.safe_load, notes))
         summary = _read_mapping(directory / "summary.json", unseal, notes)
-        history = _read_history(directory / "history.jsonl", notes)
-        return cls(directory, _complete(summary, config, history), config, history, tuple(notes))
+        history = (History(directory / "history.jsonl") if history is None else history).update()
+        notes += history.notes
+        return cls(directory, _complete(summary, config, history.rows), config, history.rows, tuple(notes))
 
     @classmethod
     def of(cls, summary: Mapping[str, Any], history: Iterable[Mapping[str, Any]]) -> "Run":
@@ -118,18 +120,24 @@ def is_run(directory: Path) -> bool:
 
 def find_runs(paths: Sequence[Path]) -> list[Run]:
     """Load every run at or below `paths`, sorted by path as people sort (seed2 before seed10), each once."""
+    found = find_directories(paths)
+    if not found:
+        places = ", ".join(str(path) for path in paths) or "the empty list of paths"
+        raise RunError(
+            f"no run found in {places}: a run directory holds one of {', '.join(_FILES)}; start one with `dngd solve`"
+        )
+    return [Run.load(directory) for directory in found]
+
+
+def find_directories(paths: Sequence[Path]) -> list[Path]:
+    """Find the directories of runs at or below `paths`, in the order of `find_runs`."""
     found: dict[Path, Path] = {}
     for path in paths:
         if not path.is_dir():
             raise RunError(f"{path} is not a directory; give a run directory, or a directory of run directories")
         for directory in _walk(path):
             found.setdefault(directory.resolve(), directory)
-    if not found:
-        places = ", ".join(str(path) for path in paths) or "the empty list of paths"
-        raise RunError(
-            f"no run found in {places}: a run directory holds one of {', '.join(_FILES)}; start one with `dngd solve`"
-        )
-    return [Run.load(found[key]) for key in sorted(found, key=lambda path: natural(str(path)))]
+    return [found[key] for key in sorted(found, key=lambda path: natural(str(path)))]
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:
@@ -151,7 +159,11 @@ def _walk(directory: Path) -> Iterable[Path]:
     if is_run(directory):
         yield directory
         return
-    for child in sorted(directory.iterdir()):
+    try:
+        children = sorted(directory.iterdir())
+    except PermissionError:  # somebody else's
+        return
+    for child in children:
         # A link may point back to where we came from; checkpoints hold no runs.
         if child.is_dir() and not child.is_symlink() and not child.name.startswith(".") and child.name != "checkpoint":
             yield from _walk(child)
@@ -177,30 +189,6 @@ def _flat(config: dict[str, Any]) -> dict[str, Any]:
     """Put settings of the optimizer beside the others, under names such as `optimizer.rank`."""
     inner = config.pop("optimizer", None)
     return config | {f"optimizer.{name}": value for name, value in (inner if isinstance(inner, dict) else {}).items()}
-
-
-def _read_history(path: Path, notes: list[str]) -> tuple[dict[str, Any], ...]:
-    """Read the rows that can be read. A torn last line is normal; other damaged lines are counted in a note."""
-    try:
-        lines = contents(path).split(b"\n")
-    except FileNotFoundError:
-        notes.append("history.jsonl is missing: no step was recorded")
-        return ()
-    except OSError as error:
-        notes.append(f"history.jsonl could not be read: {error}")
-        return ()
-    rows, damaged = [], []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            rows.append(unseal(line))
-        except ValueError:
-            if number < len(lines):  # the last element follows the last newline: torn, or empty
-                damaged.append(number)
-    if damaged:
-        notes.append(f"history.jsonl: {len(damaged)} damaged line(s) left out, the first is line {damaged[0]}")
-    return tuple(rows)
 
 
 def _complete(

@@ -21,6 +21,7 @@ from dngd.jacobian.jacobian import Jacobian
 from dngd.jacobian.linearize import TILE_BYTES, Form, linearization, linearized
 from dngd.jacobian.residuals import Residuals
 from dngd.solver.dual import DenseDual
+from dngd.solver.messages import Machine, Messages, messages
 from dngd.solver.pcg import PCG, PRECONDITIONER_FLOPS, SOLVES
 from dngd.solver.primal import DensePrimal
 from dngd.solver.solver import Solver
@@ -42,11 +43,13 @@ TYPICAL_RANK, TYPICAL_ITERATIONS = 400, 20
 
 @dataclass(frozen=True)
 class Cost:
-    """What a step of one solver takes: flops in units of GEMM flops, and bytes beyond the parameters."""
+    """What a step of one solver takes on each device: flops in units of GEMM flops, bytes beyond the parameters, and
+    what devices send each other."""
 
     solver: str
     flops: float
     bytes: int
+    messages: Messages = Messages()
 
 
 @dataclass(frozen=True)
@@ -66,17 +69,30 @@ class Plan:
     costs: tuple[Cost, ...]
     memory: int
     reason: str
+    devices: int = 1
+
+    @property
+    def cost(self) -> Cost:
+        """Of the solver that was chosen."""
+        return next(cost for cost in self.costs if cost.solver == self.solver)
 
     @property
     def flops(self) -> float:
         """Of a step with the solver that was chosen, in units of GEMM flops."""
-        return next(cost.flops for cost in self.costs if cost.solver == self.solver)
+        return self.cost.flops
+
+    def seconds(self, machine: Machine) -> tuple[float, float]:
+        """Predicted seconds of the linear algebra of a step on such devices: of computing, and of messages."""
+        return machine.seconds(self.cost.flops, self.cost.messages)
 
     def __str__(self) -> str:
-        lines = [f"m = {self.residuals:,} residuals, n = {self.parameters:,} parameters"]
+        each = f", each of {self.devices} devices" if self.devices > 1 else ""
+        lines = [f"m = {self.residuals:,} residuals, n = {self.parameters:,} parameters{each}"]
         for cost in self.costs:
             mark = "→" if cost.solver == self.solver else " "
-            lines.append(f" {mark} {cost.solver:8s} {cost.flops / 1e9:10.2f} Gflop   {cost.bytes / 2**30:8.3f} GiB")
+            line = f" {mark} {cost.solver:8s} {cost.flops / 1e9:10.2f} Gflop   {cost.bytes / 2**30:8.3f} GiB"
+            sent = f"   sends {cost.messages.bytes / 1e6:.1f} MB in {cost.messages.rounds:,.0f} rounds"
+            lines.append(line + (sent if self.devices > 1 else ""))
         return "\n".join([*lines, f"{self.solver} ({self.form} Jacobian): {self.reason}"])
 
 
@@ -130,6 +146,9 @@ def plan_jacobian(
     itemsize = jnp.dtype(jacobian.space.dtype).itemsize
     # What a step holds whatever the solver: the factors, and tiles (a panel of explicit rows is eight of them).
     factors = jacobian.bytes + jacobian.tile_bytes * 10
+    most = PCG().rank_for(m)
+    rank = min(rank, most)
+    sent = messages(jacobian, shared, rank, most, iterations, SOLVES)
     costs = (
         # Kernel and its factor live at once, on every device; of several, each makes its rows, and those of the
         # devices half-way round the ring.
@@ -137,12 +156,16 @@ def plan_jacobian(
             "dense",
             jacobian.kernel_flops() * (1 + 2 * (count // 2)) + CHOLESKY_FLOP * m**3 / 3 / (count if shared else 1),
             factors + (4 * here * m if shared else 2 * m * m + (here * m if count > 1 else 0)) * itemsize,
+            sent["dense"],
         ),
         # upper blocks of a four-by-four grid, with the rows written out
         Cost(
-            "primal", 2 * here * n * n * 0.625 + CHOLESKY_FLOP * n**3 / 3, factors + (here * n + 2 * n * n) * itemsize
+            "primal",
+            2 * here * n * n * 0.625 + CHOLESKY_FLOP * n**3 / 3,
+            factors + (here * n + 2 * n * n) * itemsize,
+            sent["primal"],
         ),
-        _pcg_cost(jacobian, factors, min(rank, PCG().rank_for(m)), iterations),
+        _pcg_cost(jacobian, factors, rank, most, iterations, sent["pcg"]),
     )
     fitting = [cost for cost in costs if cost.bytes <= memory]
     form: Form = "factored"
@@ -154,17 +177,16 @@ def plan_jacobian(
         reason = f"needs least memory, though more than the {memory / 2**30:.1f} GiB allowed"
         if factors > memory:
             form, reason = "matrix_free", f"the factors alone need {factors / 2**30:.1f} GiB"
-    return Plan(m, n, form, best.solver, costs, memory, reason)
+    return Plan(m, n, form, best.solver, costs, memory, reason, count)
 
 
-def _pcg_cost(jacobian: FactoredJacobian, factors: int, rank: int, iterations: int) -> Cost:
+def _pcg_cost(jacobian: FactoredJacobian, factors: int, rank: int, most: int, iterations: int, sent: Messages) -> Cost:
     """Set-up (landmark columns, updates and Gramian of the low-rank factor), then iterations of two solves."""
     m, _ = jacobian.shape
-    most = PCG().rank_for(jacobian.devices.total(m))
     setup = jacobian.column_flops(rank) + 3.0 * m * rank**2 + CHOLESKY_FLOP * rank**3 / 3
     iteration = jacobian.product_flops() + 3.0 * PRECONDITIONER_FLOPS * 4.0 * m * rank
     buffers = 4 * m * most * jnp.dtype(jacobian.space.dtype).itemsize
-    return Cost("pcg", setup + SOLVES * iterations * iteration, factors + buffers)
+    return Cost("pcg", setup + SOLVES * iterations * iteration, factors + buffers, sent)
 
 
 def _reason(best: Cost, fitting: list[Cost], memory: int) -> str:

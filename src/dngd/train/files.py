@@ -2,9 +2,12 @@
 
 import contextlib
 import errno
+import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+import numpy as np
 
 FULL = errno.ENOSPC, getattr(errno, "EDQUOT", None), errno.EFBIG
 FORBIDDEN = errno.EROFS, errno.EACCES, errno.EPERM
@@ -45,6 +48,13 @@ def atomic_write(path: Path, data: bytes | memoryview) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def npz(arrays: Mapping[str, np.ndarray]) -> memoryview:
+    """The bytes of a compressed NumPy archive."""
+    stream = io.BytesIO()
+    np.savez_compressed(stream, **arrays)
+    return stream.getbuffer()
 
 
 def write_all(file, data: bytes | memoryview) -> None:

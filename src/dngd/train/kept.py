@@ -1,6 +1,5 @@
 """What a run leaves in its directory: history, checkpoints, summary, fields. Without a directory, rows in memory."""
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +7,15 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from dngd.config.config import BUDGETS, Config
 from dngd.problem.fingerprint import differences, fingerprint
 from dngd.problem.problem import Problem
-from dngd.problem.view import view
 from dngd.train import checkpoint
 from dngd.train.directory import RunDirectory, read_summary
 from dngd.train.estimate import Estimate
-from dngd.train.files import atomic_write
+from dngd.train.files import atomic_write, npz
 from dngd.train.history import History
+from dngd.train.look import FIELDS, look, solution
 from dngd.train.observer import Observer
 from dngd.train.position import Position
 from dngd.train.record import run_summary
@@ -81,17 +81,28 @@ class Kept(Observer):
         if self._directory is not None:
             self._directory.write_summary(self.summary)
 
+    def change_budget(self, run: Run, state: RunState, config: Config) -> None:
+        """Save what was done under the old budget, then write the new one."""
+        self.save(run, state)
+        if self._directory is not None:
+            budget = {name: getattr(config, name) for name in BUDGETS}
+            self._directory.change(self._directory.config | budget)
+
+    @property
+    def path(self) -> Path | None:
+        """The directory, None if nothing is written."""
+        return None if self._directory is None else self._directory.path
+
     @property
     def describes_another_run(self) -> bool:
         """Whether the directory holds the summary of a run that this one has not yet taken up."""
         return not self.summary and self._directory is not None and read_summary(self._directory.path) is not None
 
-    def fields(self, run: Run, state: RunState) -> None:
-        """Write the solution on a grid, for figures."""
+    def fields(self, run: Run, state: RunState, interrupted: bool = False) -> None:
+        """Write the solution on a grid, and the residual, for figures; whoever has interrupted waits for less."""
         if self._directory is not None:
-            stream = io.BytesIO()
-            np.savez_compressed(stream, **view(run.problem, run.solution(state, state.best)).arrays())
-            atomic_write(self._directory.path / "fields.npz", stream.getbuffer())
+            found = look(run, state, state.best) if not interrupted else solution(run, state, state.best)
+            atomic_write(self._directory.path / FIELDS, npz(found))
 
     def close(self):
         if self._history is not None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import time
 from pathlib import Path
 
 try:
@@ -12,6 +13,9 @@ except ImportError:  # Windows
 
 PLACE = 2**30
 """Byte to lock where locks are on bytes (Windows) and forbid reading them: far behind the text."""
+
+RETRIES = (0.02, 0.0)
+"""Pauses after attempts: whoever asks whether a lock is held has it for a moment."""
 
 
 class InUseError(Exception):
@@ -25,7 +29,7 @@ def acquire(path: Path) -> int:
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        if not _locked(descriptor):
+        if not any(_locked(descriptor) or time.sleep(pause) for pause in RETRIES):
             raise InUseError(os.read(descriptor, 32).decode(errors="replace").strip() or "unknown")
         os.ftruncate(descriptor, 0)
         os.lseek(descriptor, 0, os.SEEK_SET)
@@ -34,6 +38,20 @@ def acquire(path: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds the lock; True if that cannot be found out."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    try:
+        return not _locked(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _locked(descriptor: int) -> bool:

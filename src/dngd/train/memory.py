@@ -1,6 +1,8 @@
-"""How the process keeps its memory."""
+"""How much memory the process has, and how it keeps it."""
 
 import ctypes
+import os
+from pathlib import Path
 
 # Parameters of glibc's mallopt, <malloc.h>.
 TRIM_THRESHOLD, MMAP_MAX, ARENA_MAX = -1, -4, -8
@@ -22,3 +24,12 @@ def keep_freed_memory() -> bool:
     # dimensions still gave a gigabyte back.)
     settings = {TRIM_THRESHOLD: -1, MMAP_MAX: 0, ARENA_MAX: 1}
     return all(mallopt(parameter, value) for parameter, value in settings.items())
+
+
+def resident_memory() -> float | None:
+    """Gibibytes of memory that this process occupies now; None where the system (other than Linux) does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return round(pages * os.sysconf("SC_PAGE_SIZE") / 2**30, 3)
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None

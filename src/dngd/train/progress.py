@@ -33,12 +33,11 @@ class Plain(Progress):
         self._first: tuple[float, int] | None = None  # seconds and step from which the rate is counted
 
     def start(self, run, state):
-        self._budgets = run.config.seconds, run.config.steps
         for line in (*run.describe(state), " ".join(f"{name:>{width}}" for name, width in COLUMNS.items())):
             self.note(line)
 
     def step(self, run, state, row):
-        line = self._line(row)
+        line = self._line(run.config, row)
         if row["seconds"] >= self._next:
             # About a dozen lines for any length of run, more at the beginning.
             self._next = row["seconds"] + max(2.0, 0.2 * row["seconds"])
@@ -57,12 +56,12 @@ class Plain(Progress):
     def end(self, summary):
         self.note(ending(summary))
 
-    def _line(self, row: Mapping[str, Any]) -> str:
+    def _line(self, config: Any, row: Mapping[str, Any]) -> str:
         """Write a step in a line, as in `COLUMNS`."""
         self._error = row.get("rel_l2") or self._error
         seconds, step = self._first = self._first or (row["seconds"], row["step"])
         passed = row["seconds"] - seconds
-        used = zip((row["seconds"], row["step"]), self._budgets, strict=True)
+        used = zip((row["seconds"], row["step"]), (config.seconds, config.steps), strict=True)
         share = min(1.0, max((done / budget for done, budget in used if budget is not None), default=0.0))
         cells = (
             str(row["step"]),
@@ -82,7 +81,7 @@ class Terminal(Plain):
     _live, _drawn = False, 0.0
 
     def step(self, run, state, row):
-        line = self._line(row)
+        line = self._line(run.config, row)
         if time.monotonic() - self._drawn > 0.25:  # a person sees no more than a few lines a second
             self._live, self._drawn = True, time.monotonic()
             self._write(self.CLEAR + line[: shutil.get_terminal_size().columns - 1])
@@ -109,7 +108,7 @@ class Notebook(Plain):
         self._drawn, self._output = 0.0, None
 
     def step(self, run, state, row):
-        self._latest = (self._line(row),)
+        self._latest = (self._line(run.config, row),)
         if time.monotonic() - self._drawn > self.EVERY:
             self._draw()
 

@@ -1,5 +1,6 @@
 """What does not change during a run: its problem, settings and schedule, and what is made of them once."""
 
+import copy
 import functools
 import time
 from collections.abc import Callable, Hashable
@@ -56,12 +57,20 @@ class Run:
         left = {name: count for name, count in config.points.items() if name in formulation.problem.conditions}
         self.problem, self.config, self.mesh = formulation.problem.with_points(left), config, mesh
         self.formulation = replace(formulation, problem=self.problem)
-        self.schedule = Schedule.of(self.problem, config, self.formulation.time is not None)
+        drift = None if self.formulation.time is None else lambda share: self.formulation.drift.over(share)
+        self.schedule = Schedule.of(self.problem, config, drift)
         # The memory of hosts differs by some pages, and all processes have to make the same choices by it. They agree
         # here and not where it matters: process 0 comes there alone when it reads a checkpoint.
         self.memory = None if mesh is None else agreed(default_memory())
         self.ahead = Ahead()
         self._made: dict[Hashable, Any] = {}
+
+    def with_budget(self, seconds: float | None = None, steps: int | None = None) -> "Run":
+        """The same run with another budget, and everything that was made for it so far."""
+        other = copy.copy(self)
+        other.config = replace(self.config, seconds=seconds, steps=steps)
+        other.schedule = replace(self.schedule, config=other.config)
+        return other
 
     def start(self, position: Position | None = None) -> RunState:
         """The state before the first step, or one of the shape that the state at a position has."""

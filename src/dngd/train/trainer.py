@@ -23,9 +23,11 @@ from dngd.train.directory import RunDirectory
 from dngd.train.environment import environment
 from dngd.train.evaluation import Evaluation
 from dngd.train.kept import Kept
+from dngd.train.look import Looks
 from dngd.train.observer import as_observers, ask, tell
 from dngd.train.precision import working_precision
 from dngd.train.processes import agreed, any_of, check_same, leads, led, several
+from dngd.train.requests import PAUSED, Requests
 from dngd.train.run import Run
 from dngd.train.schedule import PATIENCE
 from dngd.train.selection import Selection
@@ -66,7 +68,8 @@ def train(
     with working_precision(config.precision), StopRequest() as stop:
         if several():
             check_same(config.as_dict() | _versions() | _parts(problem))
-        loop = _Loop(Run(problem, config, mesh), Kept(directory), observers, stop)
+        requests = Requests(None if directory is None else directory.path)
+        loop = _Loop(Run(problem, config, mesh), Kept(directory), observers, stop, requests)
         try:
             return loop.train()
         except BaseException as error:
@@ -93,8 +96,9 @@ def _followed(run: Run, state: RunState) -> RunState:
 class _Loop:
     """Start, steps, end. All that evolves is `state`."""
 
-    def __init__(self, run: Run, kept: Kept, watching: list[Any], stop: StopRequest):
-        self.run, self.kept, self.watching, self.stop = run, kept, watching, stop
+    def __init__(self, run: Run, kept: Kept, watching: list[Any], stop: StopRequest, requests: Requests):
+        self.run, self.kept, self.watching, self.stop, self.requests = run, kept, watching, stop, requests
+        self.ours = [*OURS, Looks(kept.path, requests, self._note)]
         self.state: RunState | None = None
 
     def train(self) -> Trained:
@@ -124,6 +128,7 @@ class _Loop:
     def _steps(self) -> tuple[str, str]:
         """Advance until there is a reason to end; returns outcome and message."""
         while True:
+            self._obey()
             if any_of(bool(self.stop)):
                 return self._interrupted()
             if ending := self.run.schedule.ending(self.state.position):
@@ -138,6 +143,31 @@ class _Loop:
             self.state = self._agreed(self.state)
             if agreed(asked_to_stop):
                 return "observer", "an observer asked to stop"
+
+    def _obey(self) -> None:
+        """Do what a person asks through files of the directory. A pause is no training time. Where several processes
+        share a run they can be stopped together, and no more."""
+        paused = False
+        while request := self.requests.next(paused, self.stop):
+            if "stop" in request:
+                self.stop.name = "dngd watch"
+            elif several():
+                self._note(f"{request} is not possible where several processes share a run: stop it, then dngd resume")
+            elif "pause" in request:
+                paused = request["pause"]
+                self.kept.save(self.run, self.state)
+                self._note(PAUSED if paused else "going on after the pause")
+            else:
+                self._change_budget(request)
+            if paused:
+                self.kept.summarize(self.run, self.state, "running", "running", PAUSED)
+
+    def _change_budget(self, budget: dict[str, Any]) -> None:
+        """Go on with another budget, as a run does that was interrupted here and resumed with it."""
+        longer = self.run.with_budget(**budget)
+        self.kept.change_budget(self.run, self.state, longer.config)
+        self.run = longer
+        self._note("new budget: " + ", ".join(f"{value:g} {name}" for name, value in budget.items()))
 
     def _agreed(self, state: RunState) -> RunState:
         """With the clocks of process 0."""
@@ -154,7 +184,7 @@ class _Loop:
 
     def _observe(self, row: dict[str, Any]) -> bool:
         """Show a step to everyone; whether an observer asked to stop. One that fails costs no step."""
-        self.state, _ = ask(OURS, "step", self.run, self.state, row)
+        self.state, _ = ask(self.ours, "step", self.run, self.state, row)
         try:
             self.state, stop = self._ask_watching("step", row)
         except Exception:
@@ -197,7 +227,7 @@ class _Loop:
         if stage := run.schedule.stage_name(state.position):
             self._note(f"ended in stage {stage!r}, before the problem itself: give it more time or steps")
         with or_a_note(self._note, "no figure"):
-            self.kept.fields(run, state)
+            self.kept.fields(run, state, interrupted=outcome == "interrupted")
         for sentence in found.concentrated:
             self._note(sentence)
         best, last = (run.solution(state, model) for model in (state.best, state.model))
@@ -213,6 +243,7 @@ class _Loop:
 
     def close(self) -> None:
         self.run.ahead.close()
+        self.requests.take()  # it came too late
         tell([self.kept, *self.watching], "close")
 
     def _note(self, text: str) -> None:
