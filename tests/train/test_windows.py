@@ -44,21 +44,21 @@ def leaves(model):
 
 @pytest.mark.usefixtures("impatient")
 def test_a_run_cuts_its_time_goes_on_after_an_interruption_and_is_loaded_whole(tmp_path):
-    problem, notes = oscillator(), []
+    problem, notes, settings = oscillator(), [], SETTINGS | {"steps": 160}
 
     class Watch:
         def note(self, text):
             notes.append(text)
 
-    whole = dngd.solve(problem, observers=[Watch()], out=tmp_path / "whole", **SETTINGS)
+    whole = dngd.solve(problem, observers=[Watch()], out=tmp_path / "whole", **settings)
     assert any("a shorter window" in note for note in notes)
     assert any("next window of time" in note for note in notes)
 
     def interrupt(row, model):
-        if row["step"] == 90:
+        if row["step"] == 130:
             os.kill(os.getpid(), signal.SIGINT)
 
-    dngd.solve(problem, out=tmp_path / "run", observers=[interrupt], **SETTINGS)
+    dngd.solve(problem, out=tmp_path / "run", observers=[interrupt], **settings)
     again = dngd.resume(tmp_path / "run", problem, quiet=True)
     for one, other in zip(leaves(again.model), leaves(whole.model), strict=True):
         np.testing.assert_array_equal(one, other)

@@ -19,6 +19,7 @@ from dngd.network import MLP, PeriodicEmbedding, sine_and_tanh
 from dngd.problem.boundary import Initial, Periodic, Robin, StartResidual
 from dngd.problem.condition import Condition, Equation, Setting
 from dngd.problem.domain import Box
+from dngd.problem.drift import Drift, find_drift
 from dngd.problem.frame import Frame, FramedResidual, find_frame, row_sizes
 from dngd.problem.model import Model
 from dngd.problem.prescribed import take
@@ -78,6 +79,12 @@ class Formulation:
         reduced = problem.replaced(conditions=left, network=functools.partial(_network, setting, periodic, scale))
         time = setting.domain.coordinates.axis(TIME) if _can_march(reduced) else None
         return cls(reduced, frame, row_sizes(setting, left, frame), time)
+
+    @functools.cached_property
+    def drift(self) -> Drift:
+        """What residuals add up to in time, where the problem can be solved window by window."""
+        equations = {name: one for name, one in self.problem.conditions.items() if isinstance(one, Equation)}
+        return find_drift(self.problem.setting(), equations, self.frame, self.rows, self.time)
 
     def init(self, key: PRNGKeyArray) -> Model:
         """The network before training, and first guesses of coefficients, in units of the frame."""

@@ -124,7 +124,7 @@ def find_frame(
                 added, rest = _rms(with_it[name] - without[name]), _rms(without[name])
                 ratios += (rest / np.where(added > 0, added, 1.0))[(added > 0) & (rest > 0)].tolist()
             if ratios:
-                size[field] *= float(np.median(ratios))
+                size[field] *= float(np.exp(np.median(np.log(ratios))))
     return frame(size)
 
 

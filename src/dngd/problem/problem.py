@@ -56,6 +56,7 @@ class Problem:
     - `continuation`: a constant that is taken to its value in steps, from a hundred times as much
       (`"viscosity"`), or from a value that is given (`{"reynolds": 100}`).
     - `stages`: easier versions to train on first, for a continuation of your own.
+    - `name`, `description`: for directories, figures and reports.
     - `presets`: by name, mappings of settings of `dngd.Config` to start from: `{"default": {"seconds": 30.0}}`.
 
     **Example:**
@@ -126,16 +127,20 @@ class Problem:
     def _filled(self, condition: Condition) -> Condition:
         """A condition with what it leaves to the problem: points, and how they are drawn."""
         parts: dict[str, Any] = {}
-        is_equation = isinstance(condition, Equation)
+        is_equation = isinstance(condition, Equation) and condition.on is None
         if condition.points is None:
             alone = self.domain.dimension == 1 and not is_equation  # single points: ends of an interval
             parts["points"] = 2 if alone else OTHER_POINTS
             if is_equation:
                 parts["points"] = max(OTHER_POINTS, POINTS // condition.outputs(self.setting()))
         if condition.sampling is None:
-            adapts = self.network is None and getattr(condition, "on", None) is None
-            parts["sampling"] = Sampling(adaptive=Adaptive()) if adapts else Sampling()
+            parts["sampling"] = Sampling(adaptive=Adaptive()) if self._adapts(condition) else Sampling()
         return dataclasses.replace(condition, **parts) if parts else condition
+
+    def _adapts(self, condition: Condition) -> bool:
+        """Whether points of a condition gather where its residual is large, if nothing else is said."""
+        single = self.domain.dimension == 1 and not isinstance(condition, Equation)  # ends of an interval
+        return self.network is None and not single and not has_its_own_points(condition)
 
     @property
     def output_names(self) -> list[str]:

@@ -16,21 +16,22 @@ their own (`dngd.problem.frame`), and a verdict is given there alone.
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float, PyTree
 
 from dngd.config.method import BASELINES
-from dngd.optimize.compiled import hastily
+from dngd.optimize.compiled import compiled, hastily
 from dngd.optimize.outcome import Outcome
 from dngd.problem.accuracy import CHUNK_BYTES, predict
 from dngd.problem.model import Model
 from dngd.problem.sampling import Sampling
 from dngd.solver import PCG
+from dngd.term import Term
 from dngd.train.position import Window
 from dngd.train.run import Run
 from dngd.train.state import RunState
@@ -46,6 +47,10 @@ POINTS = 1000
 
 FRESH = 10**7
 """Number of the step whose points are the first to be used, far beyond those of any run."""
+
+SAFE = 20.0
+"""By which the drift of fields in time is divided: residuals that change their sign, and equations that forget, make
+less of it than residuals of one sign in an equation that does not."""
 
 FAILED = 0.05
 """Estimate above which a run counts as not converged."""
@@ -92,12 +97,15 @@ def estimate(run: Run, state: RunState) -> Estimate | None:
     chosen, centred = getattr(reference, "fields", None) or tuple(outputs), getattr(reference, "centred", ())
     for name in centred:  # determined up to a constant, as far as anyone compares it
         value[:, outputs[name]] -= value[:, outputs[name]].mean(axis=0)
+    drift = _drift(run, windows) / SAFE
     reached = max(start + length for start, length in windows[-1].position.solved)  # beyond, nothing is known
-    fields = {name: _relative(error[:, columns], value[:, columns], reached) for name, columns in outputs.items()}
+    fields = {
+        name: _relative(error[:, columns], value[:, columns], drift, reached) for name, columns in outputs.items()
+    }
     together = [column for name in chosen for column in outputs[name]]
     scaled = error / np.maximum(np.abs(value).max(axis=0), np.finfo(float).tiny)
     worst = place[int(scaled[:, together].max(axis=1).argmax())]
-    return Estimate(_relative(error[:, together], value[:, together], reached), fields, tuple(worst.tolist()))
+    return Estimate(_relative(error[:, together], value[:, together], drift, reached), fields, tuple(worst.tolist()))
 
 
 def _change(
@@ -153,8 +161,28 @@ def _windows(run: Run, state: RunState) -> Iterator[RunState]:
         yield dataclasses.replace(state, model=model, windows=tuple(models), position=there)
 
 
-def _relative(error: np.ndarray, value: np.ndarray, reached: float) -> float:
-    """Of a solution that is known up to a share of the time, and taken to be all wrong after it."""
+def _drift(run: Run, windows: Sequence[RunState]) -> float:
+    """What residuals add up to in time, windows together; zero for problems without it."""
+    if run.formulation.time is None:
+        return 0.0
+    parts = []
+    for state in windows:
+        points, drift = run.validation_points(state), run.formulation.drift
+        terms = {term.name: term for term in run.terms(state) if term.name in drift.rates}
+        sizes = {name: np.asarray(_row_sizes(term, state.model, points[name])) for name, term in terms.items()}
+        parts.append(drift.of(sizes, state.position.window.length))
+    return float(np.linalg.norm(parts))
+
+
+@compiled
+def _row_sizes(term: Term, model: Model, points: PyTree) -> Float[Array, " rows"]:
+    """The root mean square of each residual of a term."""
+    return jnp.sqrt(jnp.mean(jnp.square(jax.vmap(lambda point: term.residual(model, point))(points)), axis=0))
+
+
+def _relative(error: np.ndarray, value: np.ndarray, drift: float, reached: float) -> float:
+    """Of a solution that drifts at least so much, is known up to a share of the time, and taken to be all wrong after
+    it."""
     size = np.linalg.norm(value)
-    change = float(np.linalg.norm(error) / (size if size > 0 else 1.0))
+    change = max(float(np.linalg.norm(error) / (size if size > 0 else 1.0)), drift)
     return math.hypot(math.sqrt(reached) * change / (1 + change), math.sqrt(max(0.0, 1 - reached)))

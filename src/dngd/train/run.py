@@ -57,7 +57,8 @@ class Run:
         left = {name: count for name, count in config.points.items() if name in formulation.problem.conditions}
         self.problem, self.config, self.mesh = formulation.problem.with_points(left), config, mesh
         self.formulation = replace(formulation, problem=self.problem)
-        self.schedule = Schedule.of(self.problem, config, self.formulation.time is not None)
+        drift = None if self.formulation.time is None else lambda share: self.formulation.drift.over(share)
+        self.schedule = Schedule.of(self.problem, config, drift)
         # The memory of hosts differs by some pages, and all processes have to make the same choices by it. They agree
         # here and not where it matters: process 0 comes there alone when it reads a checkpoint.
         self.memory = None if mesh is None else agreed(default_memory())

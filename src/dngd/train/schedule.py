@@ -1,6 +1,7 @@
 """What a run does when: by its settings and where it stands, and by nothing else."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,8 @@ from dngd.config.method import BASELINES, Phase, grows, keeps_its_points, phases
 from dngd.optimize.outcome import Outcome
 from dngd.problem.problem import Problem
 from dngd.problem.stage import Stage
-from dngd.train.growth import WINDOW, affordable, overfitting, too_small
-from dngd.train.position import SHORTEST, Mark, Position
+from dngd.train.growth import WINDOW, Losses, affordable, overfitting, too_small
+from dngd.train.position import SHORTEST, Mark, Position, Window
 from dngd.train.settling import LATEST as LATEST_SETTLING
 from dngd.train.settling import is_falling, makes_no_progress, share_of_a_step
 
@@ -27,6 +28,9 @@ GOOD_ENOUGH = 1e-5
 
 ROUGHLY = 1e-6
 """Loss below which a window of time is solved well enough for the next one to begin."""
+
+DRIFT = 0.02
+"""Relative drift, by what residuals add up to in time, above which a window of time is not solved."""
 
 QUICK = 25
 """Number of steps below which a window was quick; after two of them the next one is twice as long."""
@@ -58,18 +62,23 @@ class Schedule:
     phases: tuple[Phase, ...]
     stages: tuple[Stage, ...]
     full_steps: int  # least number of steps before they become shorter
-    marches: bool = False  # whether time may be cut into windows
+    drift: Callable[[float], float] | None = None  # over a share of the time; None where it may not be cut
 
     @classmethod
-    def of(cls, problem: Problem, config: Config, marches: bool = False) -> "Schedule":
+    def of(cls, problem: Problem, config: Config, drift: Callable[[float], float] | None = None) -> "Schedule":
         full_steps = max(
             condition.draws_before_settling(problem.domain, config.points.get(name, condition.points))
             * (condition.sampling.every or 1)
             for name, condition in problem.conditions.items()
         )
         stages = problem.stages if config.stages else ()
-        marches = marches and grows(config.method) and len(phases(config.method)) == 1
-        return cls(config, phases(config.method), stages, full_steps, marches)
+        marches = grows(config.method) and len(phases(config.method)) == 1
+        return cls(config, phases(config.method), stages, full_steps, drift if marches else None)
+
+    @property
+    def marches(self) -> bool:
+        """Whether time may be cut into windows."""
+        return self.drift is not None
 
     def method(self, position: Position) -> str:
         return self.phases[position.phase].method
@@ -186,10 +195,9 @@ class Schedule:
         window = position.window
         if position.idle >= PATIENCE or self.spent_in_window(position) >= 1:
             return True
-        if window.again or np.isnan(position.fresh[-LOOK_AT:]).any():
+        if window.again:
             return False
-        solved = np.median(position.fresh[-LOOK_AT:]) < ROUGHLY
-        return bool(solved) or (window.length < 1 and makes_no_progress(position.fresh))
+        return self._is_solved(position) or (window.length < 1 and makes_no_progress(position.fresh))
 
     def has_another_window(self, position: Position) -> bool:
         """Whether another window comes after the present one, or the first one again."""
@@ -210,7 +218,9 @@ class Schedule:
         window = position.window
         if not self.marches or window.again or window.length <= SHORTEST:
             return False
-        if not makes_no_progress(position.fresh) or np.median(position.fresh[-LOOK_BACK:]) < GOOD_ENOUGH:
+        if not makes_no_progress(position.fresh) or self._is_solved(position):
+            return False
+        if self._is_below(GOOD_ENOUGH, position.fresh[-LOOK_BACK:], window):
             return False
         if window.length < 1:
             return True
@@ -218,6 +228,15 @@ class Schedule:
         is_tried = steps >= FIRST_STEPS or self.spent_in_window(position) >= TRIAL
         # Steps that know their own points better than others need more points, and not less time.
         return is_tried and self.spent(position) < LATEST and overfitting(position.fresh, position.fitted) < OVERFITTED
+
+    def _is_solved(self, position: Position) -> bool:
+        """Whether the window of time is solved, at least roughly."""
+        return self._is_below(ROUGHLY, position.fresh[-LOOK_AT:], position.window)
+
+    def _is_below(self, bound: float, losses: Losses, window: Window) -> bool:
+        """Whether losses are small, and so is what residuals of this size add up to until the end of the window."""
+        loss = float(np.median(losses))  # NaN where one is not known
+        return loss < bound and self.drift(window.length) * loss**0.5 < DRIFT
 
     def spent_in_window(self, position: Position) -> float:
         """The share of the budget of the present window that is used up."""
