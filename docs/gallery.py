@@ -50,7 +50,9 @@ def write(*_: Any) -> None:
 def card(problem: Any, record: dict[str, Any] | None) -> str:
     """One problem on the front page: picture, name, equation, numbers; all of it is a link to its page."""
     picture = f"{problem.name}.webp"
-    shown = f"<img src='_static/gallery/{picture}' alt='' loading='lazy'>" if (SHOWCASE / picture).exists() else "∅"
+    shown = ""
+    if (SHOWCASE / picture).exists():
+        shown = f"<span class='picture'><img src='_static/gallery/{picture}' alt='' loading='lazy'></span>"
     equation = "<br>".join(equation_html(problem))
     if record is None:
         figures = f"<span class='missing'>{NOT_RUN}</span>"
@@ -60,7 +62,7 @@ def card(problem: Any, record: dict[str, Any] | None) -> str:
             f"<span><b>{record['seconds']:.0f}</b> s</span>"
         )
     return (
-        f"<a class='card' href='gallery/{problem.name}.html'><span class='picture'>{shown}</span>"
+        f"<a class='card' href='gallery/{problem.name}.html'>{shown}"
         f"<span class='title'>{html.escape(title(problem))}</span>"
         f"<span class='equation'>{equation}</span><span class='numbers'>{figures}</span></a>"
     )
@@ -86,7 +88,7 @@ def page(problem: Any, make: Callable, record: dict[str, Any] | None) -> str:
 dngd solve {problem.name} --seconds 100
 ```
 
-or `dngd.solve(dngd.catalogue.{problem.name}(), seconds=100)` in Python. This is all that was said about it:
+or `dngd.solve(dngd.catalogue.{problem.name}(), seconds=100)` in Python. Nothing else was chosen for it. This is the file that states it, and its neighbours:
 
 ```{{literalinclude}} ../../{source}
 :language: python

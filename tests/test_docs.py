@@ -1,5 +1,6 @@
 """The documentation holds: its code runs, its links and commands exist, and nothing public is left out."""
 
+import enum
 import functools
 import importlib.util
 import inspect
@@ -138,6 +139,33 @@ def test_reference_has_every_public_name(name):
         assert re.search(documented, PAGES["api.md"], re.MULTILINE), f"dngd.{member} is not in docs/api.md"
     if is_module:
         assert f".. automodule:: {module.__name__}\n" in PAGES["api.md"]
+
+
+def documented():
+    """Public names with what they name; problems of the catalogue share an example in the reference."""
+    for name in [*dngd.__all__, "optax", "optimistix"]:
+        value = getattr(dngd, name)
+        yield from (
+            [(name, value)]
+            if not inspect.ismodule(value)
+            else (
+                (f"{name}.{member}", getattr(value, member))
+                for member in members(value)
+                if name != "catalogue" or member == "load"
+            )
+        )
+
+
+@pytest.mark.parametrize(("name", "value"), [*documented()])
+def test_docstrings_have_arguments_and_an_example(name, value):
+    docstring = inspect.getdoc(value) or ""
+    assert "**Example:**" in docstring, f"dngd.{name}"
+    if not (inspect.isclass(value) and issubclass(value, enum.Enum)):
+        told = " ".join(re.findall(r"`[^`]+`", docstring))
+        missing = [
+            argument for argument in inspect.signature(value).parameters if not re.search(rf"\b{argument}\b", told)
+        ]
+        assert not missing, f"dngd.{name} does not say what {', '.join(missing)} is"
 
 
 def test_every_outcome_has_its_remedy():

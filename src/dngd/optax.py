@@ -27,9 +27,12 @@ from dngd.term import Term
 
 
 class DualNaturalGradientState(NamedTuple):
-    """The optimizer's state, and how its last step went: read it with `optax.tree.get(state, "loss")`.
+    """The `optimizer`'s state, and how its last step went: `loss` (before it), `damping`, `step_length`,
+    `gradient_norm` and `outcome`.
 
     Before the first step numbers are NaN. `dngd.Outcome(int(outcome))` names how the step ended, and has a remedy.
+
+    **Example:** `optax.tree.get(state, "loss")` reads it, also in a chain
     """
 
     optimizer: State

@@ -34,7 +34,11 @@ BROKEN = (Outcome.FACTORIZATION_FAILED, Outcome.DAMPING_UNDERFLOW)
 
 
 class Progress(eqx.Module):
-    """The optimizer's state, and how its last step went."""
+    """The `optimizer`'s state, and how its last step went: its `loss`, `gradient_norm` and `outcome`, how many steps
+    were `accepted`, how many in a row were `idle`, and whether the run is `finished`.
+
+    **Example:** `int(solution.stats["outcome"])` of `optimistix.least_squares` is that of the last step
+    """
 
     optimizer: PyTree
     loss: Float[Array, ""]  # ½‖r‖² after the step
@@ -135,7 +139,12 @@ class DualGaussNewton(optx.AbstractLeastSquaresSolver[PyTree, Array, Any, Progre
 
 
 class PointwiseResiduals(eqx.Module):
-    """All residuals of a batch as one vector, rows scaled by `sqrt(weight / N)`."""
+    """All residuals of a batch as one vector, rows scaled by `sqrt(weight / N)`.
+
+    **Arguments:** `terms`, a tuple of `dngd.Term`.
+
+    **Example:** `DualGaussNewton(terms).residuals(params, batch)`
+    """
 
     terms: tuple[Term, ...]
 

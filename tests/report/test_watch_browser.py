@@ -91,6 +91,7 @@ def test_a_browser_follows_a_run(build, tmp_path, monkeypatch):
     assert said["reading"] == "1"
     assert json.loads((run / "request.json").read_text()) == {"pause": True}
     assert said["after"] == "Go on"  # the focus stays on the button, which now does the contrary
+    assert ">paused</span>" in page
     assert "1.25e\N{NON-BREAKING HYPHEN}07" in page
     assert "after step 42" in page
     assert "largest 0.2 at x = 0.3, y = 1" in page

@@ -36,6 +36,8 @@ CATALOGUE: dict[str, Callable[..., Problem]] = PAPER | FIRST | GALLERY
 def load(name: str) -> Problem:
     """A problem of the catalogue.
 
+    **Arguments:** `name`, as `dngd list` shows it.
+
     **Example:** `dngd.catalogue.load("kovasznay")`, which is `dngd.catalogue.kovasznay()`
     """
     if name not in CATALOGUE:

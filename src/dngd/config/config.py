@@ -9,7 +9,7 @@ from typing import Any, Literal
 from dngd import check
 from dngd.config.method import BASELINES, check_method, keeps_its_points, phases
 from dngd.config.optimizer import OptimizerSettings
-from dngd.config.setting import at_least, check_all, filled, make, one_of, setting
+from dngd.config.setting import at_least, check_all, described, filled, make, one_of, setting
 
 Precision = Literal["float64", "float32"]
 BUDGETS = ("seconds", "steps")
@@ -33,9 +33,12 @@ def _check_points(name: str, value: Any) -> None:
         check.count(f"{name}[{condition!r}]", count, most=MOST_POINTS, hint="no step could hold so many")
 
 
+@described
 @dataclass(frozen=True)
 class Config:
-    """How to train. The preset of the problem, then the default, takes the place of what is None.
+    """How to train.
+
+    What is None is taken from the preset of the problem, else from the default.
 
     **Example:** `Config(method="pcg", steps=200, optimizer={"rank": 500})`
     """
@@ -55,7 +58,9 @@ class Config:
     stages: bool | None = setting("whether to solve easier stages first", check.boolean, True)
     balance: int | None = setting("steps between balancings of the weights", at_least(0), 0)
     checkpoint_seconds: float | None = setting("time between checkpoints", check.positive, 60.0, extendable=True)
-    optimizer: OptimizerSettings | Mapping[str, Any] = OptimizerSettings()  # a mapping becomes settings
+    optimizer: OptimizerSettings | Mapping[str, Any] = field(  # a mapping becomes settings
+        default=OptimizerSettings(), metadata={"help": "how a step is made, see `OptimizerSettings`"}
+    )
 
     def __post_init__(self):
         if not isinstance(self.optimizer, OptimizerSettings):

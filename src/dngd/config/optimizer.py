@@ -6,15 +6,19 @@ from functools import partial
 from typing import Any, Literal
 
 from dngd import check
-from dngd.config.setting import check_all, filled, one_of, setting
+from dngd.config.setting import check_all, described, filled, one_of, setting
 
 DampingRule = Literal["gain_ratio", "loss", "constant", "decay"]
 LineSearchRule = Literal["backtracking", "grid", "none"]
 
 
+@described
 @dataclass(frozen=True)
 class OptimizerSettings:
-    """How a step is made. A method ignores the settings of the others."""
+    """How a step is made. A method ignores the settings of the others.
+
+    **Example:** `dngd.solve(problem, method="pcg+ga", optimizer={"rank": 500})`
+    """
 
     damping: DampingRule | None = setting("rule for the damping λ", one_of(DampingRule), "gain_ratio")
     damping_level: float | None = setting("first λ (gain_ratio, decay), cap (loss), or λ (constant)", check.positive)

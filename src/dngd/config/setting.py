@@ -1,6 +1,7 @@
 """Settings as fields of a frozen dataclass: the field is the only place that lists a setting, its check and default."""
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar, get_args
@@ -25,6 +26,19 @@ def setting(help: str, check: Check, default: Any = None, *, extendable: bool = 
     """
     facts = {"help": help, "check": check, "default": default, "extendable": extendable}
     return dataclasses.field(default=None, metadata=facts)
+
+
+def described(kind: type[Settings]) -> type[Settings]:
+    """List a class's settings in its docstring, from the phrases for the command line."""
+    known = [item for item in dataclasses.fields(kind) if "help" in item.metadata]
+    lines = [f"- `{item.name}`: {item.metadata['help']}{_default(item.metadata.get('default'))}." for item in known]
+    before, example, after = inspect.cleandoc(kind.__doc__ or "").partition("**Example:**")
+    kind.__doc__ = "\n".join((f"{before}**Arguments:**", "", *lines, "", f"{example}{after}"))
+    return kind
+
+
+def _default(value: Any) -> str:
+    return "" if value is None else f"; {value} by default"
 
 
 def one_of(kind: Any) -> Check:

@@ -48,6 +48,11 @@ class Field:
     - `u.laplacian`, `u.gradient`, `u.hessian`: over the spatial coordinates.
     - `u.divergence`, `u[0]`: of a vector field.
     - `u.value`: the plain array.
+
+    Functions that you give receive fields; you never make one. Its arguments are internal: `name`, the `source` of its
+    values, and `start` and `size` of its place among the outputs.
+
+    **Example:** `lambda u, x: u.t + u * u.x - jnp.sin(x) * u.xx`
     """
 
     # NumPy scalars on the left hand over to our operators instead of making object arrays.

@@ -21,6 +21,8 @@ def directional(function: Function, x: Float[Array, " d"], *directions: Float[Ar
 
     A direction given twice (the same array) is propagated once: `k + 1` products per layer for `v, v, …`.
 
+    **Arguments:** `function`; `x`, the point; `directions`, arrays of its shape.
+
     **Example:** `directional(u, x, v, v)` is the second derivative along `v`.
     """
     distinct: list[Array] = []
@@ -40,6 +42,8 @@ def directional(function: Function, x: Float[Array, " d"], *directions: Float[Ar
 def partial(function: Function, x: Float[Array, " d"], indices: Sequence[int]) -> Float[Array, "..."]:
     r"""`∂_{i₁} … ∂_{i_k} f(x)`.
 
+    **Arguments:** `function`; `x`, the point; `indices`, those of the coordinates.
+
     **Example:** `partial(u, x, (0, 1, 1))` is `∂₀∂₁²u`.
     """
     for i in indices:
@@ -53,12 +57,22 @@ def partial(function: Function, x: Float[Array, " d"], indices: Sequence[int]) -
 
 
 def gradient(function: Function, x: Float[Array, " d"]) -> Float[Array, "... d"]:
-    """`∇f(x)` by forward mode; `d + 1` products per layer."""
+    """`∇f(x)` by forward mode; `d + 1` products per layer.
+
+    **Arguments:** `function`, a network or any function of one point; `x`, the point.
+
+    **Example:** `gradient(net, jnp.array([0.5, 0.5]))`
+    """
     return jnp.moveaxis(_pass(function, x, Wanted(len(x))).stacked(), 0, -1)
 
 
 def divergence(function: Function, x: Float[Array, " d"]) -> Float[Array, ""]:
-    """`Σ_i ∂_i f_i(x)` of a vector field `f: (d,) -> (d,)`."""
+    """`Σ_i ∂_i f_i(x)` of a vector field.
+
+    **Arguments:** `function`, from `(d,)` to `(d,)`; `x`, the point.
+
+    **Example:** `divergence(lambda x: x**2, jnp.array([1.0, 2.0]))` is 6
+    """
     jacobian = gradient(function, x)
     if jacobian.shape != (len(x), len(x)):
         raise ValueError(f"the divergence needs {len(x)} outputs, the function has shape {jacobian.shape[:-1]}")
@@ -66,14 +80,24 @@ def divergence(function: Function, x: Float[Array, " d"]) -> Float[Array, ""]:
 
 
 def laplacian(function: Function, x: Float[Array, " d"]) -> Float[Array, "..."]:
-    """`Σ_i ∂_i² f(x)`; `d + 2` products per layer."""
+    """`Σ_i ∂_i² f(x)`; `d + 2` products per layer.
+
+    **Arguments:** `function`, a network or any function of one point; `x`, the point.
+
+    **Example:** `Term("poisson", lambda net, x: laplacian(net, x) + 1.0)`
+    """
     return value_gradient_laplacian(function, x)[2]
 
 
 def value_gradient_laplacian(
     function: Function, x: Float[Array, " d"]
 ) -> tuple[Float[Array, "..."], Float[Array, "... d"], Float[Array, "..."]]:
-    """`f(x), ∇f(x), Δf(x)` from one pass."""
+    """`f(x), ∇f(x), Δf(x)` from one pass.
+
+    **Arguments:** `function`, a network or any function of one point; `x`, the point.
+
+    **Example:** `u, slope, curvature = value_gradient_laplacian(net, x)`
+    """
     jet = _pass(function, x, Wanted(len(x), laplacian=len(x)))
     return jet.value, jnp.moveaxis(jet.stacked(), 0, -1), row(jet.rest, -1)
 

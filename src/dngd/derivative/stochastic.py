@@ -26,6 +26,8 @@ def sample_indices(key: PRNGKeyArray, dimension: int, count: int) -> Int[Array, 
     for each point under `vmap` is cheap. The set is uniform; the order of its members is not.
     (Bentley & Floyd 1987, "A sample of brilliance".)
 
+    **Arguments:** `key`, `dimension`, and `count`.
+
     **Example:** `jax.vmap(lambda key: sample_indices(key, 100_000, 16))(jax.random.split(key, points))`
     """
     if not 1 <= count <= dimension:
@@ -50,6 +52,7 @@ def stochastic_laplacian(
 
     **Arguments:**
 
+    - `function`: a network or any function of one point, `x`.
     - `indices`: the coordinates to differentiate along, from `sample_indices`.
     - `dimension`: how many coordinates the Laplacian runs over; all of `x` if not given.
 
@@ -71,6 +74,10 @@ def stochastic_ball_laplacian(
     Only `Δφ` is estimated. `x·∇φ` is one exact directional derivative, whose product with the first weight
     matrix is the one that the value needs anyway. Estimating the whole would put the large and exactly
     known terms into the noise.
+
+    **Arguments:** `function`, which is φ; `x`, the point; `indices`, random coordinates from `sample_indices`.
+
+    **Example:** `stochastic_ball_laplacian(phi, x, sample_indices(key, len(x), 16))`
     """
     count, d = len(indices), len(x)
     seeds = [Block(unit_vectors(indices, d, x.dtype), apart=True), Block(x, stacked=False, apart=True)]

@@ -20,6 +20,8 @@ class Jacobian(eqx.Module):
     Where the points are shared out over `devices`, `m` is the number of rows on this one. Vectors of parameter space
     are then the same everywhere, and kernels have a column for each row of all devices, in the order of
     `devices.gather`.
+
+    **Example:** `r, J = dngd.linearize(terms, params, batch)`, and `J.rmatvec(r)` is the gradient of the loss
     """
 
     space: eqx.AbstractVar[Space]

@@ -45,7 +45,12 @@ class InitialValue(eqx.Module):
 
 
 class VanishOnSphere(eqx.Module):
-    """`u(x) = (1 − ‖x‖²) φ(x)`: zero on the unit sphere."""
+    """`u(x) = (1 − ‖x‖²) φ(x)`: zero on the unit sphere.
+
+    **Arguments:** `network`, which is φ.
+
+    **Example:** `VanishOnSphere(MLP((3, 40, 40, 1), key=key))`
+    """
 
     network: Callable
 
@@ -55,6 +60,8 @@ class VanishOnSphere(eqx.Module):
 
 class Constrained(eqx.Module):
     """`u(x) = transform(network, x)`, for a constraint of your own.
+
+    **Arguments:** `network`, and `transform`, a function of the network and one point.
 
     **Example:** zero at both ends of an interval:
     `Constrained(network, lambda network, x: x[0] * (1 - x[0]) * network(x))`

@@ -76,6 +76,8 @@ class FourierFeatures(eqx.Module):
     - `scale`: standard deviation of the entries of `B`.
     - `key`: draws `B`, which is not trained.
 
+    **Example:** `FourierFeatures(MLP((128, 40, 40, 1), key=first), 2, 64, scale=4.0, key=second)`
+
     **Reference:** M. Tancik et al., *Fourier features let networks learn high frequency functions in low
     dimensional domains*, NeurIPS 2020.
     """

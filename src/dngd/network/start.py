@@ -35,6 +35,7 @@ def axis_aligned(
 
     **Arguments:**
 
+    - `mlp`: the network.
     - `low`, `high`: ends of the box, one number or one for each coordinate; seen from the layer, coordinates are
       centred and of unit variance in it.
     - `key`: draws the biases.
@@ -45,6 +46,8 @@ def axis_aligned(
     - `inner_scale`: multiplies the weights of the second layer and divides those of the last. Where it is small, the
       layers in between start in the linear part of their activation: the network is then a sum of functions of one
       coordinate (and the shared ones) each, what steps add to it nearly so, and sums take far fewer points to learn.
+
+    **Example:** `axis_aligned(MLP((10, 100, 100, 1), key=first), 0.0, 1.0, key=second, coordinates={"x": 10})`
     """
     width, size = mlp.weights[0].shape
     ends = np.broadcast_to(np.asarray(low, float), size), np.broadcast_to(np.asarray(high, float), size)

@@ -15,7 +15,10 @@ from dngd.optimize.schedule import Schedule, at_step, check_schedule
 
 
 class Damping(eqx.Module):
-    """A rule for λ."""
+    """A rule for λ. Subclass it for a rule of your own.
+
+    **Example:** `docs/extending.md` has a rule of twenty lines.
+    """
 
     @property
     @abc.abstractmethod
@@ -48,7 +51,14 @@ class _Memoryless(Damping):
 
 
 class ConstantDamping(_Memoryless):
-    """`λ = level`, a number or a schedule. `ConstantDamping(0.0)` gives undamped Gauss-Newton steps."""
+    """`λ = level`.
+
+    **Arguments:**
+
+    - `level`: a number, or a schedule `step -> λ`. Zero gives undamped Gauss-Newton steps.
+
+    **Example:** `dngd.DualNaturalGradient(damping=1e-6)` is short for `damping=ConstantDamping(1e-6)`
+    """
 
     level: Schedule = eqx.field(static=True)
 
@@ -64,7 +74,14 @@ class ConstantDamping(_Memoryless):
 
 
 class LossDamping(_Memoryless):
-    """`λ = min(loss, cap)`, the paper's rule (its appendix gives `cap` for each problem)."""
+    """`λ = min(loss, cap)`, the paper's rule.
+
+    **Arguments:**
+
+    - `cap`: a number, or a schedule `step -> number`. The paper's appendix gives it for each problem.
+
+    **Example:** `LossDamping(1e-5)`
+    """
 
     cap: Schedule = eqx.field(static=True, default=1e-5)
 
@@ -78,7 +95,14 @@ class LossDamping(_Memoryless):
 
 
 class DecayDamping(_Memoryless):
-    """`λ = max(initial · rate^step, floor)`."""
+    """`λ = max(initial · rate^step, floor)`.
+
+    **Arguments:**
+
+    - `initial`, `rate`, `floor`: positive numbers; `rate` is at most one.
+
+    **Example:** `DecayDamping(1e-3, 0.95)` loses a factor of ten in 45 steps
+    """
 
     initial: float = eqx.field(static=True, default=1e-3)
     rate: float = eqx.field(static=True, default=0.99)
@@ -106,6 +130,13 @@ class GainRatioDamping(Damping):
     A step of half the length gives ¾ of what a linear model promises for the whole. So λ rises as long as the search
     cuts steps to a quarter; with Nielsen's ½ in place of ¾ that is where λ stays, and on small batches it falls until
     steps fit these alone (`docs/notebook/policy.md`).
+
+    **Arguments:**
+
+    - `initial`: λ of the first step.
+    - `floor`, `ceiling`: limits of λ.
+
+    **Example:** `dngd.DualNaturalGradient(damping=GainRatioDamping(floor=1e-10))`
 
     **Reference:** H. B. Nielsen, *Damping parameter in Marquardt's method*, IMM-REP-1999-05.
     """

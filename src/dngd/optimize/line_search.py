@@ -21,7 +21,10 @@ LossAt = Callable[[Float[Array, ""]], Float[Array, ""]]
 
 
 class Choice(eqx.Module):
-    """Step length, the loss there, and how many lengths were tried."""
+    """What a line search returns: `length`, the `loss` there, and `evaluations`, how many lengths were tried.
+
+    **Example:** `Choice.none(loss)` rejects the step
+    """
 
     length: Float[Array, ""]
     loss: Float[Array, ""]
@@ -38,13 +41,25 @@ CLEAR = 1 / 9
 
 
 class LineSearch(eqx.Module):
+    """A rule for the step length. Subclass it for a rule of your own.
+
+    **Example:** `docs/extending.md` has one of six lines.
+    """
+
     @abc.abstractmethod
     def search(self, loss_at: LossAt, loss: Float[Array, ""], step: Int[Array, ""]) -> Choice:
         """Choose a length, given the loss along the path and at its start."""
 
 
 class GridSearch(LineSearch):
-    """The paper's: the best of `1, ½, ¼, …`, `points` of them (31; 5 for the 10⁵-d problem)."""
+    """The paper's: the best of `1, ½, ¼, …`.
+
+    **Arguments:**
+
+    - `points`: how many lengths to try. The paper has 31, and 5 for its problem in 10⁵ dimensions.
+
+    **Example:** `dngd.DualNaturalGradient(line_search=GridSearch(10))`
+    """
 
     points: int = eqx.field(static=True, default=31)
 
@@ -64,6 +79,12 @@ class BacktrackingSearch(LineSearch):
     Chooses what `GridSearch` chooses wherever the loss on the grid has a single minimum, usually after
     two or three evaluations instead of 31; after one where the loss falls ninefold, since half of a step on which
     residuals are linear then leaves more.
+
+    **Arguments:**
+
+    - `points`: the most lengths to try.
+
+    **Example:** `dngd.DualNaturalGradient(line_search=BacktrackingSearch(10))`
     """
 
     points: int = eqx.field(static=True, default=31)
@@ -91,7 +112,14 @@ class BacktrackingSearch(LineSearch):
 
 
 class FixedStep(LineSearch):
-    """No search: always this length (a number or a schedule), whatever it does to a finite loss."""
+    """No search: always this length, whatever it does to a finite loss.
+
+    **Arguments:**
+
+    - `length`: a number, or a schedule `step -> length`.
+
+    **Example:** `dngd.DualNaturalGradient(line_search=FixedStep(0.5))`
+    """
 
     length: Schedule = eqx.field(static=True, default=1.0)
 

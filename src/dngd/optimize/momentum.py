@@ -22,7 +22,10 @@ GROWTH = 2.0
 
 
 class Momentum(eqx.Module):
-    """A rule for μ."""
+    """A rule for μ. Subclass it for a rule of your own, in the same way as a rule for λ.
+
+    **Example:** `docs/extending.md` has a damping rule to start from.
+    """
 
     @property
     @abc.abstractmethod
@@ -43,7 +46,14 @@ class Momentum(eqx.Module):
 
 
 class ConstantMomentum(Momentum):
-    """`μ = level` in [0, 1), a number or a schedule; zero switches it off."""
+    """`μ = level`.
+
+    **Arguments:**
+
+    - `level`: a number in [0, 1), or a schedule `step -> μ`. Zero switches momentum off.
+
+    **Example:** `dngd.DualNaturalGradient(momentum=0.9)` is short for `momentum=ConstantMomentum(0.9)`
+    """
 
     level: Schedule = eqx.field(static=True)
 
@@ -74,6 +84,12 @@ class RisingMomentum(Momentum):
     The search shortens steps that are too long for the linear model, so μ becomes what the problem bears. The loss of
     new points before the step is followed by the mean of its logarithm over about five steps; momentum starts anew
     where that has grown to twice its lowest value since the last start.
+
+    **Arguments:**
+
+    - `limit`: the largest μ.
+
+    **Example:** `dngd.DualNaturalGradient(momentum=RisingMomentum(0.95))`
 
     **References:** the sequence is that of Y. Nesterov's method; starting anew where the objective grows is from
     B. O'Donoghue, E. Candès, *Adaptive restart for accelerated gradient schemes*, 2015.

@@ -4,9 +4,11 @@ import enum
 
 
 class Outcome(enum.IntEnum):
-    """The result of one step; `Outcome(int(info.outcome)).remedy` says what to do about it.
+    """The result of one step.
 
     Where it did not move (see `moved`) the parameters that `step` returns are the ones it was given.
+
+    **Example:** `Outcome(int(info.outcome)).remedy` says what to do about it
     """
 
     ACCEPTED = 0

@@ -34,6 +34,8 @@ class Reference:
     - `fields`: over which the relative error is taken together, all if not given.
     - `centred`: fields that are determined up to a constant; means are removed before comparing.
     - `inside`: `(N, d) -> (N,)`, where a centred field is compared (away from singular corners).
+
+    **Example:** `Reference(exact_flow, fields=("u", "v"), centred=("p",))`
     """
 
     function: Callable

@@ -20,7 +20,14 @@ SEEN = 512
 class Initial(Condition):
     """`u = value`, or `∂ᵏu/∂tᵏ = value` for `order=k`, at the low end of `time`.
 
-    **Example:** a wave starts at rest: `Initial(0.0, order=1)`.
+    **Arguments:**
+
+    - `value`: a number, one for each field, or a function of coordinates and constants.
+    - `order`: which derivative in time is prescribed; 0 for the value itself.
+    - `time`: the coordinate that is time.
+    - `points`, `weight`, `fields`, `sampling`: as for `Robin`.
+
+    **Example:** a wave starts at rest: `Initial(0.0, order=1)`
     """
 
     value: Value = eqx.field(static=True, default=0.0)
@@ -59,8 +66,14 @@ class Robin(Condition):
 
     - `value`: a number, one for each field, or a function of coordinates and constants. A function may
       also return a value for every field of the problem, such as the exact solution.
+    - `a`, `b`: numbers that multiply the value and the normal derivative.
+    - `points`: how many the first steps use; 60 if not given, 2 in one dimension.
+    - `weight`: of this condition in the loss.
     - `fields`: which, all if not given.
     - `on`: faces such as `("x-", "y")`, or a region; the whole spatial boundary if not given.
+    - `sampling`: how points are drawn, see `Sampling`.
+
+    **Example:** heat is lost to air of temperature 20: `Robin(20.0, a=1.0, b=0.5, on="x+")`
     """
 
     value: Value = eqx.field(static=True, default=0.0)
@@ -94,17 +107,42 @@ class Robin(Condition):
 
 
 def Dirichlet(value: Value = 0.0, **settings: Any) -> Robin:  # noqa: N802 - reads as one of the conditions
-    """`u = value` on the boundary. Other arguments as for `Robin`: `points`, `weight`, `fields`, `on`, `sampling`."""
+    """`u = value` on the boundary.
+
+    **Arguments:**
+
+    - `value`: a number, one for each field, or a function of coordinates and constants.
+    - `settings`: `points`, `weight`, `fields`, `on` and `sampling`, as for `Robin`.
+
+    **Example:** `Dirichlet(lambda y: y * (1 - y), fields="u", on="x-")` is an inflow
+    """
     return Robin(value, a=1.0, b=0.0, **settings)
 
 
 def Neumann(value: Value = 0.0, **settings: Any) -> Robin:  # noqa: N802
-    """`∂u/∂n = value` on the boundary, `n` its outward normal. Other arguments as for `Robin`."""
+    """`∂u/∂n = value` on the boundary, `n` its outward normal.
+
+    **Arguments:**
+
+    - `value`: a number, one for each field, or a function of coordinates and constants.
+    - `settings`: `points`, `weight`, `fields`, `on` and `sampling`, as for `Robin`.
+
+    **Example:** nothing flows through these walls: `Neumann(0.0, on=("y-", "y+"))`
+    """
     return Robin(value, a=0.0, b=1.0, **settings)
 
 
 class Periodic(Condition):
-    """Equal values, and derivatives up to `order`, on the two faces of a coordinate."""
+    """Equal values, and derivatives up to `order`, on the two faces of a coordinate.
+
+    **Arguments:**
+
+    - `coordinate`: its name.
+    - `order`: the highest derivative that is equal; one less than the order of the equation is usually right.
+    - `points`, `weight`, `fields`, `sampling`: as for `Robin`.
+
+    **Example:** `Periodic("x")`
+    """
 
     coordinate: str = eqx.field(static=True)
     points: int | None = eqx.field(static=True, default=None)

@@ -61,7 +61,12 @@ class Known(NamedTuple):
 
 
 class Condition(eqx.Module):
-    """Something that a solution must fulfil at points of a region."""
+    """Something that a solution must fulfil at points of a region.
+
+    Subclass it for conditions of your own: `draw` returns points, `residual` a function of model and point.
+
+    **Example:** `docs/extending.md` has a condition that makes a solution even.
+    """
 
     points: eqx.AbstractVar[int]  # how many a step uses
     weight: eqx.AbstractVar[float]  # of its term in the loss
@@ -104,8 +109,11 @@ class Equation(Condition):
     - `equation`: a function of fields, coordinates, constants and coefficients, by name; returns the residual
       or a tuple of residuals. See `dngd.derivative.FieldFunction`.
     - `points`: how many the first steps use; enough for about 300 residuals if not given.
+    - `weight`: of the equation in the loss.
     - `on`: faces by name, or a region; the whole domain if not given.
     - `sampling`: how points are drawn; where the residual is large if nothing is said and the network is ours.
+
+    **Example:** `Equation(lambda u, x: u.xx + jnp.sin(x), points=500)`
     """
 
     equation: Callable = eqx.field(static=True)

@@ -20,8 +20,13 @@ class Data(Condition):
 
     - `at`: `(N, d)` points, `values`: `(N,)` or `(N, fields)`.
     - `points`: how many a step uses, drawn at random; all of them if not given.
+    - `weight`: of the observations in the loss.
+    - `fields`: which are observed, all if not given.
+    - `sampling`: of the observations that a step uses, see `Sampling`.
     - `noise`: standard deviation of the values, one number or one for each field, for error bars of what is found;
       estimated from the residual if not given.
+
+    **Example:** `Data(np.array([[0.1, 0.5], [0.2, 0.5]]), np.array([0.98, 0.95]), noise=0.01)`
     """
 
     at: Float[np.ndarray, "N d"]

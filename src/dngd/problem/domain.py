@@ -95,6 +95,10 @@ class Box(Domain):
 
     Faces are named `"x-"` (low), `"x+"` (high) and `"x"` (both); the initial slice is `"t-"`.
 
+    **Arguments:**
+
+    - `intervals`: `name=(low, high)` for each coordinate, or a list of intervals for a group.
+
     **Example:** `Box(t=(0, 1), x=(-1, 1))`
     """
 
@@ -237,8 +241,15 @@ def _group(name: str, size: int) -> Coordinates:
 class Ball(Domain):
     """The ball `‖x‖ ≤ radius` with the coordinate group `name`.
 
-    `radial=False` fills it uniformly. `radial=True` takes a uniform direction times a uniform radius: in
-    very many dimensions uniform points all lie on the surface (STDE's convention for 10⁵ dimensions).
+    **Arguments:**
+
+    - `dimension`: the number of coordinates.
+    - `radius`: a positive number.
+    - `name`: of the coordinates, which are `x0, x1, …`, and together `x`.
+    - `radial`: False fills the ball uniformly. True takes a uniform direction times a uniform radius: in very many
+      dimensions uniform points all lie on the surface (STDE's convention for 10⁵ dimensions).
+
+    **Example:** `Problem(domain=Ball(3), conditions={"surface": Dirichlet(0.0), …})`
     """
 
     size: int = eqx.field(static=True)

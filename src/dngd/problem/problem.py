@@ -56,6 +56,7 @@ class Problem:
     - `continuation`: a constant that is taken to its value in steps, from a hundred times as much
       (`"viscosity"`), or from a value that is given (`{"reynolds": 100}`).
     - `stages`: easier versions to train on first, for a continuation of your own.
+    - `name`, `description`: for directories, figures and reports.
     - `presets`: by name, mappings of settings of `dngd.Config` to start from: `{"default": {"seconds": 30.0}}`.
 
     **Example:**

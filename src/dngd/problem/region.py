@@ -174,6 +174,10 @@ class Curve(Region):
 class PointSet(Region):
     """Given points: collocation points of one's own, a mesh, a cloud. A step draws from them without replacement.
 
+    **Arguments:**
+
+    - `points`: `(M, d)`, with the coordinates of the domain as columns.
+
     **Example:** `dngd.Equation(equation, points=500, on=dngd.PointSet(nodes))`
     """
 

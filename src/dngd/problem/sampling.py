@@ -34,6 +34,8 @@ class Adaptive(eqx.Module):
     - `power`, `floor`: large power and small floor concentrate the points.
     - `weighted`: False for points that all weigh the same, which also makes large residuals count for more.
 
+    **Example:** `Sampling(adaptive=Adaptive(candidates=20))`
+
     **References:** C. Wu et al., *A comprehensive study of non-adaptive and residual-based adaptive sampling
     for physics-informed neural networks*, CMAME 403 (2023), for the odds; N. Duffield, C. Lund, M. Thorup, *Priority
     sampling for estimation of arbitrary subset sums*, J. ACM 54 (2007), for weights that leave sums unbiased.
@@ -83,6 +85,8 @@ class Sampling(eqx.Module):
     - `adaptive`: follow the residual, see `Adaptive`.
     - `clustered`: denser towards faces of a `Box`, as Chebyshev nodes are: `"t-"` where most happens at first,
       `("x", "y+")`, or True for all of them, for flows along walls.
+
+    **Example:** `Equation(equation, sampling=Sampling("sobol", every=100))`
     """
 
     method: Method = eqx.field(static=True, default="uniform")

@@ -23,6 +23,8 @@ NAME = "dngd_unit_vectors"
 def unit_vectors(indices: Integer[Array, "*k"] | int, size: int, dtype: Any) -> Float[Array, "*k {size}"]:
     """Return rows of the identity; zero where an index is out of range.
 
+    **Arguments:** `indices`, one or several; `size`, that of the identity; `dtype`.
+
     **Example:** `jax.jvp(u, (x,), (unit_vectors(3, x.size, x.dtype),))` costs no product with the first weight matrix.
     """
     return _named(jnp.asarray(indices), size, jnp.dtype(dtype))

@@ -33,6 +33,7 @@ from dngd.report.table import (
     plain,
     scientific,
 )
+from dngd.train.requests import PAUSED
 
 _STATUSES = ("finished", "failed", "running", "interrupted")  # each has a colour in page.css
 
@@ -180,7 +181,8 @@ def _run(run: Run, number: int, opened: bool, trouble: str, live: bool) -> str:
     boxes += "".join(f'<p class="box notice">{escape(note)}</p>' for note in notes)
     label = f"{run.problem} · {run.method}" + ("" if summary["seed"] is None else f" · seed {summary['seed']}")
     error = "" if math.isnan(run.rel_l2) else f'<span class="error">{scientific(run.rel_l2)}</span>'
-    badge = f'<span class="badge {status}">{"still running" if run.running else status}</span>'
+    state = "paused" if live and message == PAUSED else "still running" if run.running else status
+    badge = f'<span class="badge {"interrupted" if state == "paused" else status}">{state}</span>'
     settings = (
         ("Steps", dict(outcomes(run))),
         ("Learned coefficients", summary.get("coefficients")),

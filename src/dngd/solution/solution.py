@@ -28,8 +28,10 @@ class Solution:
     """A trained network, callable: `solution(points)` gives the fields at points `(N, d)`.
 
     `model` has the best parameters of the last tenth of the run, by losses on points of their own, and `last` those
-    after its last step. Parameters of the problem are given by name, `solution(points, nu=0.01)`: one number, or one
-    for each point.
+    after its last step. `summary` and `history` are those of the run, and `problem` is what it solved. Parameters of
+    the problem are given by name, `solution(points, nu=0.01)`: one number, or one for each point.
+
+    **Example:** `solution = dngd.solve(problem, seconds=60)`, then `solution.predict(points)` and `solution.estimate`
     """
 
     problem: Problem

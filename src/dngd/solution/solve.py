@@ -45,6 +45,7 @@ def solve(
 
     - `problem`: a `dngd.Problem`, or the name of one in the catalogue.
     - `seconds`: training time, without compilation.
+    - `seed`: of the network's first weights and of all points; zero if not given.
     - `out`: a directory for checkpoints, history and fields; without it nothing is written. A directory that
       holds an unfinished run with the same settings is taken up where it stopped.
     - `quiet`: print nothing.
@@ -103,11 +104,14 @@ def resume(
 
     **Arguments:**
 
+    - `path`: the directory.
     - `problem`: the problem that is solved there, or its name. It may be left out if it is in the catalogue.
     - `trust`: whether to execute the file that the directory names for its problem, if it names one.
     - `quiet`, `observers`, `devices`: as for `dngd.solve`. The run may have been begun on any number of devices.
     - `changes`: a new budget (`seconds`, `steps`, `target`). One of steps replaces one of seconds, and the reverse,
       unless both are given.
+
+    **Example:** `dngd.resume("runs/mine", problem, seconds=600)`
     """
     check.boolean("trust", trust)
     for name in changes:
@@ -134,8 +138,8 @@ def resume(
 def load(path: str | Path, problem: Problem | str | None = None, *, trust: bool = False) -> Solution:
     """Read the solution that a run directory holds, ready to be evaluated.
 
-    **Arguments:** `problem` and `trust` as for `dngd.resume`. Nothing of the directory is executed; what it names is
-    executed only if you trust it.
+    **Arguments:** `path`, `problem` and `trust` as for `dngd.resume`. Nothing of the directory is executed; what it
+    names is executed only if you trust it.
 
     **Example:** `dngd.load("runs/kovasznay").predict(points)`
     """

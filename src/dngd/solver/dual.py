@@ -23,8 +23,12 @@ class DenseDual(Solver):
     this form has no such cancellation. Nor is the image taken as `b − λα`, which is the same in exact arithmetic
     but loses digits where b lies mostly outside the range of J; it is `K α`.
 
-    Several devices each factor the whole kernel below `shared_from` rows, where messages would cost more than they save
-    (an estimate for GPUs, not a measurement), and share out the factorisation from there on.
+    **Arguments:**
+
+    - `shared_from`: rows from which several devices share out the factorisation. Below, each factors the whole kernel,
+      since messages would cost more than they save (an estimate for GPUs, not a measurement).
+
+    **Example:** `dngd.DualNaturalGradient(solver=DenseDual())`, or `solver="dense"`
     """
 
     name: ClassVar[str] = "dense"

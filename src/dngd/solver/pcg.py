@@ -52,6 +52,8 @@ class PCG(Solver):
     - `iterations`: the most iterations.
     - `landmarks`: `"pivoted"` (randomly pivoted Cholesky) or `"uniform"` (the paper's).
     - `preconditioner`: `"cholesky"`, or `"spectral"` (the paper's form of the same).
+
+    **Example:** `dngd.DualNaturalGradient(solver=PCG(rank=500, tolerance=1e-8))`
     """
 
     name: ClassVar[str] = "pcg"

@@ -54,7 +54,13 @@ class Cost:
 
 @dataclass(frozen=True)
 class Plan:
-    """The choice and its grounds. `print(plan)` says them in words."""
+    """The choice and its grounds.
+
+    `residuals` and `parameters` are m and n, `form` is that of the Jacobian, `solver` the choice. `costs` has flops and
+    bytes of every solver, `memory` the bytes that were allowed, and `reason` says why.
+
+    **Example:** `print(dngd.plan(terms, params, batch))` says it in words
+    """
 
     residuals: int
     parameters: int
@@ -95,8 +101,11 @@ def plan(
 ) -> Plan:
     """Predict flops and memory of a step with each solver, and choose. Nothing is computed.
 
-    `memory` is the bytes that a step may take; half of the machine's by default. With several `devices` all figures
-    are those of each one.
+    **Arguments:**
+
+    - `terms`, `params`, `batch`: as for a step.
+    - `memory`: the bytes that a step may take; half of the machine's by default.
+    - `devices`: over how many the points are shared out. All figures are those of each one.
 
     **Example:** `print(dngd.plan(terms, params, batch))`
     """

@@ -10,7 +10,10 @@ from dngd.solver.solver import Factorization, Solution, Solver, exact, norms_by_
 
 
 class DensePrimal(Solver):
-    """`(Jᵀ J + λI) x = Jᵀ b`."""
+    """`(Jᵀ J + λI) x = Jᵀ b`.
+
+    **Example:** `dngd.DualNaturalGradient(solver=DensePrimal())`, or `solver="primal"`
+    """
 
     name: ClassVar[str] = "primal"
 

@@ -17,7 +17,13 @@ from dngd.space import norm
 
 
 class Solution(eqx.Module):
-    """`x` and its image `J x` (which the predicted reduction needs)."""
+    """What `solve` found: `x`, and its `image` under J, which the predicted reduction needs.
+
+    Iterative solvers also say how many `iterations` they took, the `relative_residual` they reached, whether they
+    `converged`, and the `rank` of their preconditioner.
+
+    **Example:** `found = DenseDual().factor(J, 1e-6, key).solve(-r)`, then `found.x` is a pytree like the parameters
+    """
 
     x: PyTree
     image: Float[Array, " m"]
@@ -28,7 +34,10 @@ class Solution(eqx.Module):
 
 
 class Factorization(eqx.Module):
-    """What `factor` made: the damping it holds for, and whether it succeeded at all."""
+    """What `factor` made: the damping it holds for, and whether it succeeded at all.
+
+    **Example:** `DenseDual().factor(J, 1e-6, key).solve(-r).x` is a step
+    """
 
     jacobian: eqx.AbstractVar[Jacobian]
     damping: eqx.AbstractVar[Float[Array, ""]]
@@ -44,6 +53,11 @@ class Factorization(eqx.Module):
 
 
 class Solver(eqx.Module):
+    """A way to solve `min ½‖J x − b‖² + ½λ‖x‖²`. Subclass it for a solver of your own.
+
+    **Example:** `docs/extending.md` has one that uses the eigenvectors of the kernel.
+    """
+
     name: eqx.AbstractClassVar[str]
 
     @abc.abstractmethod

@@ -53,7 +53,16 @@ class Transformed(Baseline):
 
 
 class Adam(Transformed):
-    """Adam; `learning_rate` is a number or a schedule `step -> number`."""
+    """Adam.
+
+    **Arguments:**
+
+    - `learning_rate`: a number or a schedule `step -> number`.
+    - `b1`, `b2`, `eps`: as in the paper.
+    - `devices`: as for `dngd.DualNaturalGradient`.
+
+    **Example:** `Adam(optax.exponential_decay(1e-3, 1000, 0.9))`
+    """
 
     learning_rate: Schedule = eqx.field(static=True, default=1e-3)
     b1: float = eqx.field(static=True, default=0.9)
@@ -78,6 +87,15 @@ class SGD(Transformed):
     The rate rises for the first 30 % of the steps and falls over the rest, both along half a cosine; after `steps`
     it stays at `final`. Gradients longer than `clip` are shortened to it (`math.inf` leaves them alone): the same rate
     then serves losses of any size, where it would diverge.
+
+    **Arguments:**
+
+    - `steps`, `peak`, `initial`, `final`: of the cycle.
+    - `momentum`: Nesterov's, in [0, 1).
+    - `clip`: the longest gradient.
+    - `devices`: as for `dngd.DualNaturalGradient`.
+
+    **Example:** `SGD(steps=10_000, peak=1e-2)`
     """
 
     steps: int = eqx.field(static=True)
@@ -122,7 +140,15 @@ class SGD(Transformed):
 class SOAP(Transformed):
     """Adam in the eigenbasis of Shampoo's preconditioner, see `dngd.optimize.baseline.soap`; defaults are the authors'.
 
-    `largest_side` bounds the memory: a side of length k takes two k×k matrices; longer ones are treated as Adam does.
+    **Arguments:**
+
+    - `learning_rate`: a number or a schedule `step -> number`.
+    - `b1`, `b2`, `eps`: as for Adam.
+    - `frequency`: steps between updates of the eigenbasis.
+    - `largest_side`: bounds the memory. A side of length k takes two k × k matrices; Adam treats longer ones.
+    - `devices`: as for `dngd.DualNaturalGradient`.
+
+    **Example:** `SOAP(3e-3, frequency=10)`
     """
 
     learning_rate: Schedule = eqx.field(static=True, default=3e-3)

@@ -33,10 +33,19 @@ class Memory(NamedTuple):
 class LBFGS(Baseline):
     r"""Limited-memory BFGS with a strong-Wolfe (zoom) line search.
 
-    The run has converged where the norm of the gradient is at most `tolerance`. The method is meant for a batch that
-    stays the same. If the batch changes, each curvature pair still comes from one batch, and the history starts anew
-    where the direction does not descend. The history holds `2 · history` copies of the parameters; without a number it
-    is as long as a quarter of `memory` allows (bytes; half of the machine's by default), at most 300.
+    The method is meant for a batch that stays the same. If the batch changes, each curvature pair still comes from one
+    batch, and the history starts anew where the direction does not descend.
+
+    **Arguments:**
+
+    - `history`: number of curvature pairs to remember, each two copies of the parameters; as many as a quarter of
+      `memory` allows if not given, at most 300.
+    - `tolerance`: the norm of the gradient at which the run has converged.
+    - `linesearch_steps`: the most evaluations of a line search.
+    - `memory`: bytes; half of the machine's by default.
+    - `devices`: as for `dngd.DualNaturalGradient`.
+
+    **Example:** `LBFGS(history=50)`
     """
 
     history: int | None = eqx.field(static=True, default=None)

@@ -1,0 +1,82 @@
+"""The pages that the site makes itself: cards and pages of the gallery, and docstrings on their way to Sphinx.
+
+`make docs` builds all of it, with warnings as errors.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from dngd.catalogue import GALLERY
+
+DOCS = Path(__file__).parents[1] / "docs"
+RECORD = {
+    "rel_l2": 1.26e-5,
+    "estimate": 2e-5,
+    "errors": {"u": 1.25e-5},
+    "outcome": "seconds",
+    "message": "",
+    "steps": 100,
+    "seconds": 99.6,
+    "compile_seconds": 12.0,
+    "seed": 1,
+    "seeds": 3,
+    "date": "2026-11-19",
+    "machine": {"processor": "a processor", "cores": 2, "dngd": "0.1.0", "jax": "0.10"},
+}
+
+
+def script(name):
+    specification = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def gallery():
+    return script("gallery")
+
+
+@pytest.fixture(scope="module")
+def conf():
+    before = list(sys.path)
+    yield script("conf")
+    sys.path[:] = before
+    sys.modules.pop("gallery", None)
+
+
+def test_stored_results_are_of_the_gallery(gallery):
+    assert gallery.results().keys() <= GALLERY.keys()
+
+
+def test_card_is_a_link_with_equation_and_numbers(gallery):
+    problem = GALLERY["lorenz"]()
+    card = gallery.card(problem, RECORD)
+    assert card.startswith("<a class='card' href='gallery/lorenz.html'>")
+    for shown in ("<sub>", "1.3e-05", "2.0e-05", "<b>100</b> s"):
+        assert shown in card, card
+    assert gallery.NOT_RUN in gallery.card(problem, None)
+
+
+def test_page_shows_statement_numbers_and_an_existing_file(gallery):
+    text = gallery.page(GALLERY["lorenz"](), GALLERY["lorenz"], RECORD)
+    assert "<table>" in text
+    assert "the median of 3 seeds" in text
+    source = text.partition("{literalinclude} ")[2].splitlines()[0]
+    assert (DOCS / "gallery" / source).resolve().exists()
+
+
+@pytest.mark.parametrize(
+    ("markdown", "expected"),
+    [
+        ("Take `x`s.", "Take ``x``\\ s."),
+        ("As in\n\n    a = b\n", "As in\n\n\n::\n\n    a = b\n\n"),
+        ("```python\nx = 1\n```", "\n.. code-block:: python\n\n   x = 1\n\n"),
+        ("- `a`: one.\n- `b`: two.", "- ``a``: one.\n- ``b``: two."),
+    ],
+)
+def test_docstrings_become_restructured_text(conf, markdown, expected):
+    assert conf.restructured(markdown) == expected
