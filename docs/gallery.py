@@ -88,7 +88,8 @@ def page(problem: Any, make: Callable, record: dict[str, Any] | None) -> str:
 dngd solve {problem.name} --seconds 100
 ```
 
-or `dngd.solve(dngd.catalogue.{problem.name}(), seconds=100)` in Python. Nothing else was chosen for it. This is the file that states it, and its neighbours:
+or `dngd.solve(dngd.catalogue.{problem.name}(), seconds=100)` in Python.
+Nothing else was chosen for it. This is the file that states it, and its neighbours:
 
 ```{{literalinclude}} ../../{source}
 :language: python

@@ -22,8 +22,10 @@ def test_a_plate_bends_as_far_as_its_load_bends_it():
         fields=("w",),
         conditions={
             "plate": dngd.Equation(
-                lambda w, x, y: stiffness * (w.xxxx + 2 * w.xxyy + w.yyyy)
-                - load * jnp.sin(jnp.pi * x / 3) * jnp.sin(jnp.pi * y / 2)
+                lambda w, x, y: (
+                    stiffness * (w.xxxx + 2 * w.xxyy + w.yyyy)
+                    - load * jnp.sin(jnp.pi * x / 3) * jnp.sin(jnp.pi * y / 2)
+                )
             ),
             "supported": dngd.Dirichlet(0.0),
             "left and right": dngd.Equation(lambda w: w.xx, on="x"),
