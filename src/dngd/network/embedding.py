@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -63,7 +64,8 @@ class PeriodicEmbedding(eqx.Module):
     def substituted(self, axis: int, factor: Array | float, offset: Array | float) -> "PeriodicEmbedding":
         """The same network of coordinates of which one, not periodic, is replaced by `factor · x[axis] + offset`."""
         column = axis + sum(position < axis for position, _ in self.periods)
-        return eqx.tree_at(lambda self: self.network, self, self.network.substituted(column, factor, offset))
+        network: Any = self.network
+        return eqx.tree_at(lambda self: self.network, self, network.substituted(column, factor, offset))
 
 
 class FourierFeatures(eqx.Module):
