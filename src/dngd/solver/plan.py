@@ -4,7 +4,7 @@ import contextlib
 import ctypes
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,14 @@ SOLVERS: dict[str, type[Solver]] = {"dense": DenseDual, "primal": DensePrimal, "
 CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 """Where Linux says how much memory a container may have (cgroups, second and first version)."""
 
-# A flop of Cholesky takes as long as two of GEMM (two cores, float64, size 2000; benchmarks/gram.py).
-CHOLESKY_FLOP = 2.0
+CHOLESKY_FLOP = 1.7
+"""A flop of LAPACK's Cholesky in those of GEMM, from 2,000 rows on (`benchmarks/gram.py`). It is 3 at 600 rows, where
+factorising is a small part of a step."""
 
-TYPICAL_RANK, TYPICAL_ITERATIONS = 400, 20
-"""Of conjugate gradients, where nothing has been observed: about 400 landmarks and four to twenty iterations were seen
-(`benchmarks/pcg.py`, λ = 1e-5, networks after 40 steps), whatever the number of rows."""
+TYPICAL_RANK, TYPICAL_ITERATIONS = 400, 7
+"""Of conjugate gradients, where nothing has been observed: 330 to 400 landmarks and four to eight iterations
+(`benchmarks/pcg.py crossover`, λ = 1e-5, networks after 40 steps), whatever the number of rows. A run goes by what its
+own steps take (`dngd.train.replan`)."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,19 @@ class Plan:
     memory: int
     reason: str
     devices: int = 1
+    _jacobian: Any = field(default=None, repr=False, compare=False)
 
     @property
     def cost(self) -> Cost:
         """Of the solver that was chosen."""
-        return next(cost for cost in self.costs if cost.solver == self.solver)
+        return self.cost_of(self.solver)
+
+    def cost_of(self, solver: str) -> Cost:
+        return next(cost for cost in self.costs if cost.solver == solver)
+
+    def given(self, rank: int, iterations: int) -> "Plan":
+        """The plan where conjugate gradients need so many landmarks and iterations."""
+        return plan_jacobian(self._jacobian, self.memory, rank, iterations)
 
     @property
     def flops(self) -> float:
@@ -134,8 +144,8 @@ def _on_one_of(devices: ManyDevices, terms, params, batch) -> Jacobian:
 def plan_jacobian(
     jacobian: FactoredJacobian,
     memory: int | None = None,
-    rank: int = TYPICAL_RANK,
-    iterations: int = TYPICAL_ITERATIONS,
+    rank: int | None = None,
+    iterations: int | None = None,
 ) -> Plan:
     """`plan` from a Jacobian, of which only shapes are looked at; `rank` and `iterations` are what conjugate gradients
     are expected to need, or were seen to."""
@@ -147,7 +157,8 @@ def plan_jacobian(
     # What a step holds whatever the solver: the factors, and tiles (a panel of explicit rows is eight of them).
     factors = jacobian.bytes + jacobian.tile_bytes * 10
     most = PCG().rank_for(m)
-    rank = min(rank, most)
+    rank = min(TYPICAL_RANK if rank is None else rank, most)
+    iterations = TYPICAL_ITERATIONS if iterations is None else iterations
     sent = messages(jacobian, shared, rank, most, iterations, SOLVES)
     costs = (
         # Kernel and its factor live at once, on every device; of several, each makes its rows, and those of the
@@ -177,14 +188,15 @@ def plan_jacobian(
         reason = f"needs least memory, though more than the {memory / 2**30:.1f} GiB allowed"
         if factors > memory:
             form, reason = "matrix_free", f"the factors alone need {factors / 2**30:.1f} GiB"
-    return Plan(m, n, form, best.solver, costs, memory, reason, count)
+    return Plan(m, n, form, best.solver, costs, memory, reason, count, jacobian)
 
 
 def _pcg_cost(jacobian: FactoredJacobian, factors: int, rank: int, most: int, iterations: int, sent: Messages) -> Cost:
-    """Set-up (landmark columns, updates and Gramian of the low-rank factor), then iterations of two solves."""
+    """Set-up (landmark columns, updates and Gramian of the low-rank factor), then iterations of two solves. The factor
+    has room for `most` columns, and those that are not used are multiplied too."""
     m, _ = jacobian.shape
-    setup = jacobian.column_flops(rank) + 3.0 * m * rank**2 + CHOLESKY_FLOP * rank**3 / 3
-    iteration = jacobian.product_flops() + 3.0 * PRECONDITIONER_FLOPS * 4.0 * m * rank
+    setup = jacobian.column_flops(rank) + m * most * (2.0 * rank + most) + CHOLESKY_FLOP * most**3 / 3
+    iteration = jacobian.product_flops() + 3.0 * PRECONDITIONER_FLOPS * 4.0 * m * most
     buffers = 4 * m * most * jnp.dtype(jacobian.space.dtype).itemsize
     return Cost("pcg", setup + SOLVES * iterations * iteration, factors + buffers, sent)
 

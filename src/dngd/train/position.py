@@ -30,6 +30,13 @@ CUT = 4
 """By which a window is cut that is too long: it grows again where windows are quick."""
 
 
+AS_PLANNED = -1
+"""Number of the solver that the planner takes by shapes alone."""
+
+LATEST = 0.2
+"""Weight of a step in the means over the last ones."""
+
+
 def no_windows() -> Float[np.ndarray, "most 2"]:
     """Room for as many windows as there can be; NaN where there is none yet."""
     return np.full((round(1 / SHORTEST), 2), np.nan)
@@ -81,6 +88,10 @@ class Position:
     settling: bool = False  # whether steps are being shortened
     full_until: float = 0.0  # share of the window's budget up to which that was put off
     expected_steps: int = 0  # of a phase that needs to know its length
+    damping: float = math.nan  # λ of the last step
+    rank: float = math.nan  # of conjugate gradients, their landmarks and iterations: means over the last steps
+    iterations: float = math.nan
+    solver: int = AS_PLANNED  # or, where these have overruled the plan, its number in SOLVERS
     idle: int = 0  # steps in a row that did not move
     outcome: int = int(Outcome.ACCEPTED)  # of the last step
     fresh: Float[np.ndarray, " window"] = field(default_factory=empty_window)  # losses before the last steps
@@ -125,12 +136,15 @@ class Position:
     def stepped(self, info: Info, seconds: float) -> "Position":
         """Count a step with this information that took so long."""
         loss, outcome = float(info.loss), Outcome(int(info.outcome))
+        seen = {"rank": info.solver_rank, "iterations": info.solver_iterations} if info.solver_rank else {}
         return replace(
             self,
+            **{name: _mean(getattr(self, name), float(value)) for name, value in seen.items()},
             step=self.step + 1,
             seconds=self.seconds + seconds,
             idle=0 if outcome.moved else self.idle + 1,
             outcome=int(outcome),
+            damping=float(info.damping),
             fresh=moved_on(self.fresh, loss),
             fitted=moved_on(self.fitted, loss - float(info.actual_reduction)),
             loss=loss,
@@ -140,11 +154,12 @@ class Position:
         return self._anew(stage=self.stage + 1, stage_began=self.now, idle=0)
 
     def next_phase(self) -> "Position":
-        return self._anew(phase=self.phase + 1, phase_began=self.now, idle=0, expected_steps=0)
+        changes = {"idle": 0, "expected_steps": 0, "solver": AS_PLANNED}
+        return self._anew(phase=self.phase + 1, phase_began=self.now, **changes)
 
     def next_size(self) -> "Position":
         """Double the number of points."""
-        return self._anew(doublings=self.doublings + 1, doubled=self.now)
+        return self._anew(doublings=self.doublings + 1, doubled=self.now, solver=AS_PLANNED)
 
     def next_window(self, spent: float, quick: bool = False) -> "Position":
         """Go on to the next window of time, of the same length: of twice the length after two that were quick. After
@@ -158,7 +173,7 @@ class Position:
         in_a_row = done.quick + 1 if quick else 0
         length = done.length * (2 if in_a_row >= 2 else 1)
         window = Window(done.end, length, done.index + 1, quick=0 if in_a_row >= 2 else in_a_row)
-        return known._in_window(window, spent, doublings=0)
+        return known._in_window(window, spent, doublings=0, solver=AS_PLANNED)
 
     def same_window(self, index: int, spent: float) -> "Position":
         """Solve a window that was solved roughly, with its part of the remaining budget."""
@@ -169,7 +184,7 @@ class Position:
     def shorter_window(self, spent: float) -> "Position":
         """Begin the window anew with a part of its length."""
         window = replace(self.window, length=max(SHORTEST, self.window.length / CUT), quick=0)
-        return self._in_window(window, spent, doublings=0)
+        return self._in_window(window, spent, doublings=0, solver=AS_PLANNED)
 
     def _in_window(self, window: Window, spent: float, budget: float | None = None, **changes: Any) -> "Position":
         """Begin a window; by default with all of the remaining budget, until it is solved roughly."""
@@ -182,3 +197,7 @@ class Position:
     def _anew(self, **changes: Any) -> "Position":
         """Losses from before such a change cannot be compared with those after it."""
         return replace(self, fresh=empty_window(), fitted=empty_window(), **changes)
+
+
+def _mean(before: float, now: float) -> float:
+    return now if math.isnan(before) else before + LATEST * (now - before)

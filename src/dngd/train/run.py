@@ -21,15 +21,16 @@ from dngd.optimize.info import Info
 from dngd.problem.formulation import Formulation, Window
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
-from dngd.solver.plan import default_memory, plan
+from dngd.solver.plan import SOLVERS, default_memory, plan
 from dngd.term import Term
 from dngd.train.ahead import Ahead
 from dngd.train.build import Optimizer, check_method_fits, make_optimizer
 from dngd.train.environment import environment
 from dngd.train.growth import grown
-from dngd.train.position import Position
+from dngd.train.position import AS_PLANNED, Position
 from dngd.train.precision import working_precision
 from dngd.train.processes import agreed
+from dngd.train.replan import better_solver
 from dngd.train.sampler import Pools, Sampler
 from dngd.train.schedule import Schedule
 from dngd.train.start import CHOICE, POINTS, first_model, key_for
@@ -104,11 +105,15 @@ class Run:
         return self._latest("window", (now.key, known), make)
 
     def optimizer(self, position: Position) -> Optimizer:
-        method, expected = self.schedule.method(position), position.expected_steps
-        return self._once(
-            ("optimizer", method, expected),
-            lambda: self._shared(make_optimizer(method, self.config, expected)),
-        )
+        method, expected, solver = self.schedule.method(position), position.expected_steps, position.solver
+
+        def make():
+            optimizer = make_optimizer(method, self.config, expected)
+            if solver != AS_PLANNED:
+                optimizer = replace(optimizer, solver=list(SOLVERS)[solver])
+            return self._shared(optimizer)
+
+        return self._once(("optimizer", method, expected, solver), make)
 
     def _shared(self, optimizer: Optimizer) -> Optimizer:
         """The optimizer with its points shared out over the devices of the run."""
@@ -200,6 +205,13 @@ class Run:
 
         return self._once(key, planned)
 
+    def replanned(self, state: RunState) -> Position:
+        """The position with the solver that is best by what the steps so far have shown."""
+        position = state.position
+        if self.schedule.method(position) != "auto":
+            return position
+        return replace(position, solver=better_solver(self.plan(state), position))
+
     def size(self, position: Position) -> dict[str, Any]:
         """Parameters, residuals and solver, as far as they are known."""
         planned = self._made.get(("plan", position.doublings))
@@ -225,10 +237,13 @@ class Run:
         def task():
             with working_precision(self.config.precision):
                 there = replace(state, position=position, pools=self.sampler(position).start())
+                if position.doublings > state.position.doublings:
+                    there = replace(there, position=self.replanned(there))
                 self.plan(there)
                 draw = self.draw(there)
                 with hastily(hasty):
-                    self.optimizer(position).compile(there.model, there.optimizer, draw.terms, draw.batch)
+                    optimizer = self.optimizer(there.position)
+                    optimizer.compile(there.model, there.optimizer, draw.terms, draw.batch)
 
         self.ahead.begin(_program(position, hasty), task)
 

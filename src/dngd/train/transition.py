@@ -55,7 +55,18 @@ def grow(run: Run, state: RunState) -> Transition:
         return None
     position = state.position.next_size()
     state = replace(state, position=position, pools=run.sampler(position).start())
+    state = replace(state, position=run.replanned(state))
     return compiled(run, state), f"twice the points: {run.plan(state).residuals:,} residuals"
+
+
+def change_solver(run: Run, state: RunState) -> Transition:
+    """Go on with another solver, where conjugate gradients take more than was planned."""
+    position = state.position
+    if run.size(position)["solver"] != "pcg" or (found := run.replanned(state)).solver == position.solver:
+        return None
+    state = compiled(run, replace(state, position=found))
+    needed = f"{position.iterations:.0f} iterations with {position.rank:.0f} landmarks"
+    return state, f"solver {run.size(found)['solver']}: conjugate gradients took {needed}"
 
 
 def next_window(run: Run, state: RunState) -> Transition:
@@ -112,7 +123,7 @@ def change_program(run: Run, state: RunState) -> Transition:
     return replace(state, position=state.position.compiled(time.perf_counter() - began)), ""
 
 
-TRANSITIONS = (next_stage, grow, shorter_window, next_window, settle, next_phase, change_program)
+TRANSITIONS = (next_stage, grow, change_solver, shorter_window, next_window, settle, next_phase, change_program)
 
 
 def look_ahead(run: Run, state: RunState) -> None:
