@@ -12,7 +12,6 @@ from dngd.jacobian.jacobian import Jacobian
 from dngd.jacobian.kernel import (
     Part,
     add_columns_of_rows,
-    add_cross_products_of_rows,
     add_gram_products,
     add_products_of_rows,
 )
@@ -140,34 +139,23 @@ class FactoredJacobian(Jacobian):
 
     @eqx.filter_jit
     def gram(self) -> Float[Array, "m all"]:
-        return round_the_ring(self.devices, self._own_gram(), self, FactoredJacobian.cross)
+        own = mirror(self._products(self, upper=True))
+        return round_the_ring(self.devices, own, self, lambda mine, theirs: mine._products(theirs, upper=False))
 
-    def _own_gram(self) -> Float[Array, "m m"]:
-        m, _ = self.shape
-        kernel = jnp.zeros((m, m), self.space.dtype)
-        everything = tuple(range(len(self.terms)))
-        for terms in dict.fromkeys([everything, *self.written]):
-            leaves = [position for position, those in enumerate(self.written) if those == terms]
-            kernel = add_products_of_rows(self, kernel, terms, leaves)
-        for i, first in enumerate(self.terms):
-            for j, second in enumerate(self.terms[i:], start=i):
-                leaves = [position for position, terms in enumerate(self.written) if not {i, j} <= set(terms)]
-                rows, columns = (Part.of(term, leaves, self.offsets[k]) for term, k in ((first, i), (second, j)))
-                kernel = add_gram_products(kernel, rows, columns, self.tile_bytes, upper=i == j)
-        return mirror(kernel)
-
-    def cross(self, other: "FactoredJacobian") -> Float[Array, "m k"]:
-        """`J J'ᵀ`, with the rows of another Jacobian of the same terms and shapes."""
+    def _products(self, other: "FactoredJacobian", upper: bool) -> Float[Array, "m k"]:
+        """`J J'ᵀ`, with the rows of another Jacobian of the same terms and shapes; or the upper triangle of `J Jᵀ`."""
         kernel = jnp.zeros((self.shape[0], other.shape[0]), self.space.dtype)
         everything = tuple(range(len(self.terms)))
         for terms in dict.fromkeys([everything, *self.written]):
             leaves = [position for position, those in enumerate(self.written) if those == terms]
-            kernel = add_cross_products_of_rows(self, other, kernel, terms, leaves)
+            kernel = add_products_of_rows(self, other, kernel, terms, leaves, upper)
         for i, first in enumerate(self.terms):
             for j, second in enumerate(other.terms):
+                if upper and j < i:
+                    continue
                 leaves = [position for position, terms in enumerate(self.written) if not {i, j} <= set(terms)]
                 rows, columns = Part.of(first, leaves, self.offsets[i]), Part.of(second, leaves, other.offsets[j])
-                kernel = add_gram_products(kernel, rows, columns, self.tile_bytes, upper=False)
+                kernel = add_gram_products(kernel, rows, columns, self.tile_bytes, upper and i == j)
         return kernel
 
     def columns(self, indices: Int[Array, " l"]) -> Float[Array, "m l"]:

@@ -68,24 +68,31 @@ def _tile(part: Factors | Picks, start, tiles: Tiles) -> Factors | Picks:
     return jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, tiles.size, axis=1), part)
 
 
-def add_products_of_rows(jacobian, kernel: Target, terms: tuple[int, ...], leaves: Sequence[int]) -> Target:
-    """Add the products of explicit rows, of these terms and leaves; of plain leaves too where all terms take part."""
+def add_products_of_rows(
+    first, second, kernel: Target, terms: tuple[int, ...], leaves: Sequence[int], upper: bool
+) -> Target:
+    """Add the products of explicit rows of two Jacobians of the same terms and shapes, of these terms and leaves; of
+    plain leaves too where all terms take part. With `upper` both are the same, and only that triangle is made."""
+    jacobians = (first,) if upper else (first, second)
 
-    def add(kernel, panel):
-        return add_outer(kernel, panel, 8 * jacobian.tile_bytes)
+    def add(kernel, mine, theirs=None):
+        return add_outer(kernel, mine, 8 * first.tile_bytes) if theirs is None else kernel + mine @ theirs.T
 
-    if len(terms) == len(jacobian.terms):
-        return _over_panels((jacobian,), add, kernel, leaves)
+    if len(terms) == len(first.terms):
+        return _over_panels(jacobians, add, kernel, leaves)
     if not terms:
         return kernel
     # The terms are made to stand side by side, and their kernel is then put where they belong.
-    some = _some(jacobian, terms)
-    compact = jnp.zeros((some.shape[0],) * 2, kernel.dtype)
-    compact = _over_panels((some,), add, compact, leaves, plain=False)
+    some = [_some(jacobian, terms) for jacobian in jacobians]
+    mine, theirs = some[0], some[-1]
+    compact = jnp.zeros((mine.shape[0], theirs.shape[0]), kernel.dtype)
+    compact = _over_panels(some, add, compact, leaves, plain=False)
     for a, i in enumerate(terms):
-        for b, j in enumerate(terms[a:], start=a):
-            block = compact[some.offsets[a] :, some.offsets[b] :][: jacobian.terms[i].rows, : jacobian.terms[j].rows]
-            kernel = add_block(kernel, block, jacobian.offsets[i], jacobian.offsets[j])
+        for b, j in enumerate(terms):
+            if upper and b < a:
+                continue
+            block = compact[mine.offsets[a] :, theirs.offsets[b] :][: first.terms[i].rows, : second.terms[j].rows]
+            kernel = add_block(kernel, block, first.offsets[i], second.offsets[j])
     return kernel
 
 
@@ -96,26 +103,6 @@ def add_columns_of_rows(jacobian, block: Target, indices: Int[Array, " l"], leav
         return block + panel @ jacobian.devices.take(panel, indices).T
 
     return _over_panels((jacobian,), add, block, leaves)
-
-
-def add_cross_products_of_rows(jacobian, other, kernel: Target, terms: tuple[int, ...], leaves: Sequence[int]):
-    """`add_products_of_rows` for the rows of one Jacobian and those of another."""
-
-    def add(kernel, mine, theirs):
-        return kernel + mine @ theirs.T
-
-    if len(terms) == len(jacobian.terms):
-        return _over_panels((jacobian, other), add, kernel, leaves)
-    if not terms:
-        return kernel
-    mine, theirs = _some(jacobian, terms), _some(other, terms)
-    compact = jnp.zeros((mine.shape[0], theirs.shape[0]), kernel.dtype)
-    compact = _over_panels((mine, theirs), add, compact, leaves, plain=False)
-    for a, i in enumerate(terms):
-        for b, j in enumerate(terms):
-            block = compact[mine.offsets[a] :, theirs.offsets[b] :][: jacobian.terms[i].rows, : other.terms[j].rows]
-            kernel = add_block(kernel, block, jacobian.offsets[i], other.offsets[j])
-    return kernel
 
 
 def _some(jacobian, terms: tuple[int, ...]):
