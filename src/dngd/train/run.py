@@ -108,10 +108,8 @@ class Run:
         method, expected, solver = self.schedule.method(position), position.expected_steps, position.solver
 
         def make():
-            optimizer = make_optimizer(method, self.config, expected)
-            if solver != AS_PLANNED:
-                optimizer = replace(optimizer, solver=list(SOLVERS)[solver])
-            return self._shared(optimizer)
+            made = make_optimizer(method, self.config, expected)
+            return self._shared(made if solver == AS_PLANNED else replace(made, solver=list(SOLVERS)[solver]))
 
         return self._once(("optimizer", method, expected, solver), make)
 
@@ -242,8 +240,7 @@ class Run:
                 self.plan(there)
                 draw = self.draw(there)
                 with hastily(hasty):
-                    optimizer = self.optimizer(there.position)
-                    optimizer.compile(there.model, there.optimizer, draw.terms, draw.batch)
+                    self.optimizer(there.position).compile(there.model, there.optimizer, draw.terms, draw.batch)
 
         self.ahead.begin(_program(position, hasty), task)
 
