@@ -152,13 +152,15 @@ def steps(name, count):
 
 
 def volumes(name, count, text):
-    """Bytes that each device sends in a step: counted in the compiled program, and planned for it."""
+    """Bytes that each device sends in a step, counted in the compiled program and planned for it; and the numbers that
+    stand for its rows of the Jacobian."""
     iterations, solves = (10 if name == "pcg" else 1), (2 if name == "dense" else 1)
     passes = {"search": EVALUATIONS, "landmarks": 20, "iterations": iterations}
     jacobian = eqx.filter_eval_shape(_on_one_of, ManyDevices.over(count, TERMS, BATCH), TERMS, PARAMS, BATCH)
     planned = planned_messages(jacobian, name == "shared", 20, 20, iterations, solves)
     counted, _ = sent(collectives(text), count, passes)
-    return {"counted": counted, "planned": planned["dense" if name == "shared" else name].bytes}
+    factors = sum(leaf.size for leaf in jax.tree.leaves(jacobian) if isinstance(leaf, jax.ShapeDtypeStruct))
+    return {"counted": counted, "planned": planned["dense" if name == "shared" else name].bytes, "factors": factors}
 
 
 def errors():
