@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from dngd.train.launch import Ended, Jobs, execute, launcher
+from dngd.train.partition import MINUTES, allowed_minutes
 
 
 @pytest.fixture(params=["here", "job"])
@@ -39,3 +40,24 @@ def test_bad_launchers_are_refused(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="--gpus 2 is for jobs"):
         launcher("local", tmp_path, gpus=2)
     assert launcher("local", tmp_path) is execute
+
+
+@pytest.mark.parametrize(
+    ("limit", "most"), [("30:00", 30), ("1:30:00", 90), ("2-01:00:00", 2940), ("infinite", None), ("n/a", None)]
+)
+def test_a_job_asks_for_no_more_time_than_its_partition_allows(limit, most, tmp_path, monkeypatch):
+    sinfo = tmp_path / "sinfo"
+    sinfo.write_text(f"#!/bin/sh\necho 'other 5:00'\necho 'gpu* {limit}'\n")
+    sinfo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    assert allowed_minutes(None) == min(MINUTES, most or MINUTES)
+    assert allowed_minutes(None, 30) == 30
+    if most is not None:
+        with pytest.raises(ValueError, match=f"--minutes {most + 1} exceeds the {most} that the default partition"):
+            allowed_minutes(None, most + 1)
+
+
+def test_without_sinfo_any_time_limit_is_taken(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert allowed_minutes("gpu", 10**6) == 10**6
+    assert allowed_minutes("gpu") == MINUTES

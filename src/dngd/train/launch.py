@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dngd import check
+from dngd.train.partition import allowed_minutes
 
 LAUNCHERS, NAME = ("local", "slurm"), "dngd"
-
-MINUTES = 120
-"""Time limit of a job where none is given. A run that hits it is put back in the queue, three times at most."""
 
 INTERRUPTED = 128 + signal.SIGTERM
 """Exit code of a run that has saved and ended because it was asked to."""
@@ -150,5 +148,5 @@ def launcher(
             if value is not None:
                 raise ValueError(f"--{option} {value} is for jobs; add --launcher slurm")
         return execute
-    wanted = {"slurm_partition": partition, "gpus_per_node": gpus, "timeout_min": minutes or MINUTES}
+    wanted = {"slurm_partition": partition, "gpus_per_node": gpus, "timeout_min": allowed_minutes(partition, minutes)}
     return Jobs(folder, **{option: value for option, value in wanted.items() if value is not None})
