@@ -39,7 +39,7 @@ SwitchType=switch/none
 MpiDefault=none
 ReturnToService=2
 JobRequeue=1
-KillWait=5
+KillWait=30
 InactiveLimit=0
 SchedulerParameters=sched_interval=2,bf_interval=2,batch_sched_delay=1,requeue_delay=0
 SelectType=select/cons_tres

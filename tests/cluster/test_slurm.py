@@ -37,10 +37,17 @@ def slurm(tmp_path_factory):
         subprocess.run([SCRIPT, "stop", folder], check=True, timeout=60)
 
 
+STARTED: list[subprocess.Popen] = []
+
+
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "decay.py").write_text(PROBLEM)
-    return tmp_path
+    yield tmp_path
+    while STARTED:  # one that waits for a job would do so after a failure too
+        process = STARTED.pop()
+        process.kill()
+        process.wait()
 
 
 def shown(*command):
@@ -70,7 +77,9 @@ def comparison(folder, seconds, methods="dense"):
 
 
 def started(folder, command):
-    return subprocess.Popen(command, cwd=folder, stdout=(folder / "log.txt").open("a"), stderr=subprocess.STDOUT)
+    with (folder / "log.txt").open("a") as log:
+        STARTED.append(subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT))
+    return STARTED[-1]
 
 
 def wait_until(holds, what):
