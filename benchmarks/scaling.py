@@ -48,6 +48,9 @@ COUNTED = {
 PASSES = {"search": EVALUATIONS, "landmarks": math.ceil(TYPICAL_RANK / LARGEST_BLOCK)}
 """Passes through the loops whose length is not in the program, as `dngd plan` assumes, and those of iterations."""
 
+MEMORY = 64 * 2**30
+"""Bytes of a device: by those of virtual devices, 512 of which share a machine, a step would keep no factors."""
+
 MODEL = Machine(flops=1e13, bandwidth=25e9, latency=20e-6)
 """Of the figure: GPUs that reach 10 Tflop/s in float64, on a network of 200 Gbit/s each; the latency of NCCL."""
 
@@ -70,13 +73,13 @@ def counted(name, devices, quick):
     """In a process with so many virtual devices: messages of a step, and the plan's for the same."""
     solver, size, units = COUNTED[name]
     terms, model, batch = setup((16, 2) if quick else size, max(devices // 6, 20) if quick else units)
-    optimizer = dngd.DualNaturalGradient(solver=solver, damping=DAMPING, devices=devices)
+    optimizer = dngd.DualNaturalGradient(solver=solver, damping=DAMPING, memory=MEMORY, devices=devices)
     arguments = optimizer._arguments(model, optimizer.init(model), terms, batch, 1.0)
     began = time.perf_counter()
     program = _step._hasty.lower(*arguments).compile()  # what is sent does not depend on how well it is optimised
     text = program.compiled.as_text()
     compiling = time.perf_counter() - began
-    planned = plan_step(terms, model, batch, devices=devices)
+    planned = plan_step(terms, model, batch, MEMORY, devices)
     cost = next(cost for cost in planned.costs if cost.solver == solver)
     found = collectives(text)
     passes = PASSES | {"iterations": TYPICAL_ITERATIONS if solver == "pcg" else 1}
@@ -233,7 +236,7 @@ def alone():
     found = {}
     for name, (solver, size, units) in COUNTED.items():
         terms, model, batch = setup(size, units)
-        found[name] = next(cost.flops for cost in plan_step(terms, model, batch).costs if cost.solver == solver)
+        found[name] = next(cost.flops for cost in plan_step(terms, model, batch, MEMORY).costs if cost.solver == solver)
     return found
 
 
