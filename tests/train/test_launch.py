@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from dngd.train.launch import Ended, Jobs, execute, launcher
+from dngd.train import launch as launching
+from dngd.train.launch import Ended, Execution, Jobs, execute, launcher
 from dngd.train.partition import MINUTES, allowed_minutes
 
 
@@ -19,6 +20,16 @@ def launch(request, tmp_path):
 def test_a_command_is_executed_with_its_variables(launch):
     command = [sys.executable, "-c", "import os, sys; print(os.environ['WHAT'], file=sys.stderr); sys.exit(3)"]
     assert launch(command, {"WHAT": "heard"}) == Ended(3, "heard\n")
+
+
+@pytest.mark.parametrize(
+    ("script", "waits"), [("exit 143", 1), ("kill -TERM $$", 1), ("kill -INT $$", 1), ("exit 1", 0), ("true", 0)]
+)
+def test_a_run_that_was_interrupted_is_no_result_of_its_job(script, waits, monkeypatch):
+    slept = []
+    monkeypatch.setattr(launching.time, "sleep", slept.append)
+    Execution()(["sh", "-c", script], {})
+    assert slept == [launching.GRACE] * waits
 
 
 @pytest.mark.slow  # submitit waits

@@ -17,8 +17,11 @@ from dngd.train.partition import allowed_minutes
 
 LAUNCHERS, NAME = ("local", "slurm"), "dngd"
 
-INTERRUPTED = 128 + signal.SIGTERM
+SAVED = 128 + signal.SIGTERM
 """Exit code of a run that has saved and ended because it was asked to."""
+
+INTERRUPTED = SAVED, 128 + signal.SIGINT, -signal.SIGTERM, -signal.SIGINT
+"""Exit codes of a run that was asked to end: once, or again while it was saving. Slurm asks twice before it kills."""
 
 POLL, SAVING, GRACE = 2, 60, 120
 """Seconds: between looks at a job, for a run to save, and for a job to end whose run was interrupted."""
@@ -53,7 +56,7 @@ class Execution:
         environment = os.environ | dict(variables)
         self._process = subprocess.Popen(list(command), env=environment, preexec_fn=_ignore_the_warning, **pipes)
         _, errors = self._process.communicate()
-        if self._process.returncode == INTERRUPTED:
+        if self._process.returncode in INTERRUPTED:
             time.sleep(GRACE)  # this job is about to end as well: a result would say that it need not start again
         return Ended(self._process.returncode, errors)
 

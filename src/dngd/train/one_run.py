@@ -5,7 +5,7 @@ import sys
 
 from dngd.config import Config
 from dngd.train.directory import RunDirectory
-from dngd.train.launch import INTERRUPTED
+from dngd.train.launch import SAVED
 from dngd.train.locate import find_problem
 from dngd.train.memory import keep_freed_memory
 from dngd.train.signals import end_with_parent
@@ -21,7 +21,7 @@ def main() -> int:
     config = Config.from_dict(settings).resolved(problem)
     with RunDirectory.create(path, {"problem": name, **config.as_dict()}) as directory:
         summary = train(problem, config, directory).summary
-    return 0 if summary["status"] == "finished" else INTERRUPTED
+    return 0 if summary["status"] == "finished" else SAVED
 
 
 if __name__ == "__main__":
