@@ -130,7 +130,7 @@ def members(module):
     return [name for name in names if callable(getattr(module, name)) and name not in dngd.__all__]
 
 
-@pytest.mark.parametrize("name", [*dngd.__all__, "optax", "optimistix"])
+@pytest.mark.parametrize("name", [*dngd.__all__, "optax", "optimistix", "loggers"])
 def test_reference_has_every_public_name(name):
     module = getattr(dngd, name)
     is_module = inspect.ismodule(module)
@@ -143,7 +143,7 @@ def test_reference_has_every_public_name(name):
 
 def documented():
     """Public names with what they name; problems of the catalogue share an example in the reference."""
-    for name in [*dngd.__all__, "optax", "optimistix"]:
+    for name in [*dngd.__all__, "optax", "optimistix", "loggers"]:
         value = getattr(dngd, name)
         yield from (
             [(name, value)]
@@ -270,7 +270,11 @@ def test_commands_exist(page, tmp_path, monkeypatch):
         program, *arguments = shlex.split(command)
         if "…" in command or "DIR" in command or "PROBLEM" in command:
             continue
-        if program == "dngd":
+        if program == "dngd" and arguments[0].startswith("--tyro-"):  # shell completion
+            with pytest.raises(SystemExit) as ended:
+                tyro.extras.subcommand_cli_from_dict(PARSER, args=[*arguments[:2], str(tmp_path / "completion")])
+            assert ended.value.code == 0
+        elif program == "dngd":
             assert arguments[0] in PARSER, f"{page}: {command}"
             if len(arguments) > 1 and "--help" not in arguments:  # a bare `dngd solve` is only a name
                 parsed = tyro.extras.subcommand_cli_from_dict(PARSER, args=split_pairs(arguments))

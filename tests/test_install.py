@@ -26,7 +26,7 @@ def run(*command, **settings):
     result = subprocess.run(
         [str(part) for part in command], capture_output=True, text=True, timeout=900, env=environment, **settings
     )
-    assert result.returncode == 0, result.stderr[-3000:]
+    assert result.returncode == 0, (result.stdout + result.stderr)[-9000:]
     return result.stdout
 
 
@@ -76,6 +76,15 @@ def test_readme_runs_with_allowed_versions(wheel, tmp_path, resolution):
     options = ("--steps", "3", "--doublings", "0", "--method", "adam", "--out", "run")
     run(python, "-m", "dngd", "solve", "kovasznay", *options, cwd=tmp_path)
     run(python, "-m", "dngd", "report", "run", cwd=tmp_path)
+
+
+@pytest.mark.slow
+def test_logs_of_services_are_written_by_themselves(wheel, tmp_path):
+    """In an environment of their own: they bring more packages than everything else together."""
+    tools = ("pytest", "pytest-xdist", "beartype", "hypothesis")
+    python = environment(tmp_path / "services", f"{wheel}[full,tensorboard,wandb,mlflow]", *tools)
+    printed = run(python, "-m", "pytest", "-n", "0", "tests/train/test_loggers.py", cwd=ROOT)
+    assert re.search(r"^.*4 passed, 1 skipped", printed, re.MULTILINE), printed
 
 
 def test_there_is_one_version_and_a_licence():

@@ -35,10 +35,12 @@ if TYPE_CHECKING:
     from dngd.solution import Solution, ensemble, load, resume, solve
     from dngd.solver import plan
     from dngd.term import Term
+    from dngd.train import loggers as loggers
 
 __version__ = "0.1.0"
 
-# Those that are not in `__all__` would hide the libraries that they are named after from `from dngd import *`.
+# `optax` and `optimistix` are not in `__all__`: they would hide the libraries that they are named after from
+# `from dngd import *`. Nor are loggers, which few want.
 _HOMES = {
     "dngd": "catalogue derivative network optax optimistix solver",
     "dngd.config": "Config",
@@ -49,6 +51,7 @@ _HOMES = {
     "dngd.solution": "Solution ensemble load resume solve",
     "dngd.solver": "plan",
     "dngd.term": "Term",
+    "dngd.train": "loggers",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -41,7 +41,8 @@ def test_solve_resume_report(tmp_path, capsys):
         "interior",
         "20",
         "ends=6",
-        "--tensorboard",
+        "--log",
+        "tensorboard",
     ]
     assert main(arguments) == ExitCode.DONE
     printed = capsys.readouterr().out

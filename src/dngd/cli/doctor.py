@@ -17,6 +17,8 @@ OPTIONAL = {
     "pyvista": "vtk",
     "xarray": "xarray",
     "tensorboardX": "tensorboard",
+    "wandb": "wandb",
+    "mlflow": "mlflow",
     "submitit": "cluster",
 }
 """Packages that are not part of the core, and the extra that brings each."""

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import tyro
 
@@ -23,6 +23,12 @@ Problem = Annotated[
 ]
 File = Annotated[
     Path | None, tyro.conf.arg(metavar="FILE", help="YAML with settings; what is typed wins", help_behavior_hint="")
+]
+
+Log = Annotated[
+    tuple[Literal["tensorboard", "wandb", "mlflow"], ...],
+    tyro.conf.UseAppendAction,
+    tyro.conf.arg(metavar="tensorboard|wandb|mlflow", help_behavior_hint=""),
 ]
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 import tyro
 
 from dngd import solution as library
-from dngd.cli.options import Flag
-from dngd.cli.solve import conclude
+from dngd.cli.options import Flag, Log
+from dngd.cli.solve import conclude, loggers
 from dngd.cli.together import Machines, Together
 
 
@@ -18,6 +18,7 @@ def resume(
     target: float | None = None,
     trust: Flag = False,
     quiet: Flag = False,
+    log: Log = (),
     machines: Machines = Together(),
 ) -> int:
     """Go on with a run from its last checkpoint, as if it had never been interrupted.
@@ -29,8 +30,9 @@ def resume(
         target: relative error at which to stop
         trust: execute the file that the directory names for its problem
         quiet: print nothing but errors
+        log: log to this service too; --log may be repeated
     """
     given = {"seconds": seconds, "steps": steps, "target": target}
     changes = {name: value for name, value in given.items() if value is not None}
-    options = {"trust": trust, "quiet": quiet, "devices": machines.join()}
+    options = {"trust": trust, "quiet": quiet, "observers": loggers(log, directory), "devices": machines.join()}
     return conclude(library.resume(directory, **options, **changes), directory, quiet)

@@ -4,14 +4,15 @@ import itertools
 from pathlib import Path
 
 from dngd.cli.exit_code import exit_code
-from dngd.cli.options import File, Flag, Out, Problem, Settings, Typed, given
+from dngd.cli.options import File, Flag, Log, Out, Problem, Settings, Typed, given
 from dngd.cli.together import Machines, Together
 from dngd.config import Config
 from dngd.solution import Solution
 from dngd.solution.solve import named, solved
 from dngd.train.directory import RunDirectoryError, read_config, read_summary
+from dngd.train.loggers import MLflow, TensorBoard, WandB
+from dngd.train.observer import Observer
 from dngd.train.processes import leads
-from dngd.train.tensorboard import TensorBoard
 
 
 def solve(
@@ -20,7 +21,7 @@ def solve(
     config: File = None,
     out: Out = None,
     quiet: Flag = False,
-    tensorboard: Flag = False,
+    log: Log = (),
     machines: Machines = Together(),
 ) -> int:
     """Train a network that solves a problem.
@@ -30,15 +31,24 @@ def solve(
     Args:
         out: directory (runs/PROBLEM-METHOD-seedK)
         quiet: print nothing but errors
-        tensorboard: write curves for TensorBoard too
+        log: log to this service too; --log may be repeated
     """
     devices = machines.join()
     problem, chosen = given(problem, settings, config)
     name, found = named(problem)
     out = default_directory(found.name, chosen.resolved(found)) if out is None else out
-    observers = [TensorBoard(out)] if tensorboard and leads() else []
-    options = {"out": out, "quiet": quiet, "observers": observers, "devices": devices}
+    options = {"out": out, "quiet": quiet, "observers": loggers(log, out), "devices": devices}
     return conclude(solved(name, found, **options, **chosen.as_dict()), out, quiet)
+
+
+def loggers(log: Log, out: Path) -> list[Observer]:
+    """Make the observers that log a run in this directory."""
+    known = {
+        "tensorboard": lambda: TensorBoard(out / "tensorboard"),
+        "wandb": lambda: WandB(name=out.name, dir=str(out)),
+        "mlflow": MLflow,
+    }
+    return [known[name]() for name in dict.fromkeys(log)] if leads() else []
 
 
 def default_directory(problem: str, config: Config) -> Path:

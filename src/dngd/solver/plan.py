@@ -59,7 +59,7 @@ class Plan:
     """The choice and its grounds.
 
     `residuals` and `parameters` are m and n, `form` is that of the Jacobian, `solver` the choice. `costs` has flops and
-    bytes of every solver, `memory` the bytes that were allowed, and `reason` says why.
+    bytes of every solver, `memory` the bytes that were allowed on each of the `devices`, and `reason` says why.
 
     **Example:** `print(dngd.plan(terms, params, batch))` says it in words
     """

@@ -40,7 +40,7 @@ def look_back(run: Run, state: RunState, outcome: str, message: str, note: Note)
     if outcome in ("interrupted", "diverged"):
         return found
     by_estimate = outcome == "target" and run.problem.evaluator is None
-    if by_estimate or outcome in ("seconds", "steps", "stalled"):
+    if by_estimate or outcome in ("seconds", "steps", "plateau", "stalled"):
         with or_a_note(note, "no look at where the residual is"):
             losses = run.terms(state), state.best, run.validation_points(state)
             found.concentrated = list(where_it_is_wrong(*losses, run.problem.domain.coordinates.axes))

@@ -36,6 +36,9 @@ AS_PLANNED = -1
 LATEST = 0.2
 """Weight of a step in the means over the last ones."""
 
+LEVEL, LOWER = 5, 0.9
+"""Steps whose median loss is the level of a run, and the share of the lowest one below which it has fallen."""
+
 
 def no_windows() -> Float[np.ndarray, "most 2"]:
     """Room for as many windows as there can be; NaN where there is none yet."""
@@ -93,6 +96,9 @@ class Position:
     iterations: float = math.nan
     solver: int = AS_PLANNED  # or, where these have overruled the plan, its number in SOLVERS
     idle: int = 0  # steps in a row that did not move
+    lowest: float = math.inf  # loss, of those that were a tenth below the lowest one before
+    lowered: Mark = Mark()  # when it was reached
+    shortened: float = 1.0  # share of the window's budget that is used, where patience has ended
     outcome: int = int(Outcome.ACCEPTED)  # of the last step
     fresh: Float[np.ndarray, " window"] = field(default_factory=empty_window)  # losses before the last steps
     fitted: Float[np.ndarray, " window"] = field(default_factory=empty_window)  # and after them
@@ -137,15 +143,19 @@ class Position:
         """Count a step with this information that took so long."""
         loss, outcome = float(info.loss), Outcome(int(info.outcome))
         seen = {"rank": info.solver_rank, "iterations": info.solver_iterations} if info.solver_rank else {}
+        fresh = moved_on(self.fresh, loss)
+        level, now = float(np.median(fresh[-LEVEL:])), Mark(self.step + 1, self.seconds + seconds)
+        lower = {"lowest": level, "lowered": now} if level < LOWER * self.lowest else {}
         return replace(
             self,
             **{name: _mean(getattr(self, name), float(value)) for name, value in seen.items()},
-            step=self.step + 1,
-            seconds=self.seconds + seconds,
+            **lower,
+            step=now.step,
+            seconds=now.seconds,
             idle=0 if outcome.moved else self.idle + 1,
             outcome=int(outcome),
             damping=float(info.damping),
-            fresh=moved_on(self.fresh, loss),
+            fresh=fresh,
             fitted=moved_on(self.fitted, loss - float(info.actual_reduction)),
             loss=loss,
         )
@@ -196,7 +206,11 @@ class Position:
 
     def _anew(self, **changes: Any) -> "Position":
         """Losses from before such a change cannot be compared with those after it."""
-        return replace(self, fresh=empty_window(), fitted=empty_window(), **changes)
+        return replace(self, fresh=empty_window(), fitted=empty_window(), **changes).patient_again()
+
+    def patient_again(self) -> "Position":
+        """Wait for lower losses from now on, with all of the budget."""
+        return replace(self, lowest=math.inf, lowered=self.now, shortened=1.0)
 
 
 def _mean(before: float, now: float) -> float:

@@ -147,6 +147,20 @@ class Schedule:
         due = self.share_of_a_step(position) < 1 and not position.settling
         return due and left > LATEST_SETTLING * self.config.settle and is_falling(position.fresh)
 
+    def shortened(self, position: Position) -> float | None:
+        """The share of the window's budget that is enough, where the loss has not fallen for as long as patience
+        lasts: what is left of it after settling. None where it goes on."""
+        patience, window = self.config.patience, position.window
+        if patience is None or position.shortened < 1 or not self.is_last_part(position):
+            return None
+        if window.length < 1 and not window.again:  # solved only roughly
+            return None
+        if position.since(position.lowered)[0] < patience:
+            return None
+        settles = 0.0 if self.method(position) in BASELINES else self.config.settle * self.phases[-1].share
+        share = self.spent_in_window(position) / (1 - settles) if settles < 1 else 1.0
+        return share if share < 1 else None
+
     def _settle(self, position: Position) -> float:
         """The last share of the budget, in which steps become shorter."""
         if not self.is_last_part(position) or self.method(position) in BASELINES:
@@ -177,7 +191,11 @@ class Schedule:
             return "steps", ""
         if config.seconds is not None and position.seconds >= config.seconds:
             return "seconds", ""
-        if position.idle >= PATIENCE and self.is_last_part(position) and not self.has_another_window(position):
+        if self.is_last_part(position) and not self.has_another_window(position):
+            if position.shortened < 1 <= self.spent_in_window(position):
+                return "plateau", f"the loss has not fallen by a tenth in {config.patience} steps"
+            if position.idle < PATIENCE:
+                return None
             return ENDINGS.get(outcome, "diverged"), stuck
         return None
 
@@ -240,7 +258,7 @@ class Schedule:
 
     def spent_in_window(self, position: Position) -> float:
         """The share of the budget of the present window that is used up."""
-        return (self.spent(position) - position.window.began) / position.window.budget
+        return (self.spent(position) - position.window.began) / (position.window.budget * position.shortened)
 
     def spent(self, position: Position) -> float:
         """The share of the budget that is used up."""

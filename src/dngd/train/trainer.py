@@ -113,6 +113,8 @@ class _Loop:
         position = self.state.position
         if position.idle >= PATIENCE:  # a run that had stopped moving is given another try
             self.state = self.state.at(idle=0)
+        if (run.schedule.ending(position) or ("",))[0] == "plateau":  # and so is one that had stopped falling
+            self.state = replace(self.state, position=self.state.position.patient_again())
         self.kept.summarize(run, self.state)
         run.check(self.state)
         run.prepare(self.state, self.state.position, run.is_hasty(self.state))
@@ -206,7 +208,7 @@ class _Loop:
 
     def _end(self, outcome: str, message: str) -> Trained:
         run, state = self.run, self.state
-        if outcome not in ("seconds", "steps", "interrupted"):
+        if outcome not in ("seconds", "steps", "plateau", "interrupted"):
             best = state.sound if outcome == "diverged" else state.model
             state = replace(state.at(best_score=float("nan")), best=best)
         self.kept.save(run, state)

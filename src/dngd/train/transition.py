@@ -26,6 +26,15 @@ def next_stage(run: Run, state: RunState) -> Transition:
     return state, f"stage: {run.schedule.stage_name(state.position) or 'the problem itself'}"
 
 
+def end_early(run: Run, state: RunState) -> Transition:
+    """Use a part of the budget only, where the loss has stopped falling."""
+    share = run.schedule.shortened(state.position)
+    if share is None:
+        return None
+    note = f"the loss has not fallen by a tenth in {run.config.patience} steps: it is time to end"
+    return state.at(shortened=share, full_until=0.0), note
+
+
 def settle(run: Run, state: RunState) -> Transition:
     """Begin with shorter steps, later if the loss still falls quickly; or with long ones again, if the budget was
     extended."""
@@ -123,7 +132,17 @@ def change_program(run: Run, state: RunState) -> Transition:
     return replace(state, position=state.position.compiled(time.perf_counter() - began)), ""
 
 
-TRANSITIONS = (next_stage, grow, change_solver, shorter_window, next_window, settle, next_phase, change_program)
+TRANSITIONS = (
+    next_stage,
+    grow,
+    change_solver,
+    shorter_window,
+    next_window,
+    end_early,
+    settle,
+    next_phase,
+    change_program,
+)
 
 
 def look_ahead(run: Run, state: RunState) -> None:
