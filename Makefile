@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
 
-.PHONY: install demo test test-thorough test-cluster lint bench docs dist
+.PHONY: install demo test test-thorough test-cluster attack lint bench docs dist
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -25,6 +25,11 @@ test-thorough: install
 # Starts a Slurm of one node for itself: apt-get install slurm-wlm
 test-cluster: install
 	$(BIN)/python -m pytest -n 0 -m cluster tests/cluster
+
+# Hundreds of bad inputs and damaged run directories, then runs that are killed at random: ten minutes on a free core
+attack: install
+	$(BIN)/python benchmarks/attack
+	$(BIN)/python benchmarks/kills.py
 
 lint: install
 	$(BIN)/ruff check .

@@ -209,6 +209,7 @@ def base(**changes):
         (lambda: base(domain=dngd.Ball(2), conditions={"it": Periodic("x0")}), "a Ball has none"),
         (lambda: base(conditions={"it": Dirichlet(on="z")}).sample(KEY), "unknown coordinate 'z'"),
         (lambda: base(conditions={"it": Dirichlet(fields="w")}), "condition 'it': unknown field 'w'"),
+        (lambda: base(fields="u, v"), "field name 'u, v' cannot be an argument"),
         (lambda: base(conditions={"it": Dirichlet((1.0, 2.0))}), "condition 'it'.*2 entries"),
         (lambda: base(conditions={"it": Dirichlet(lambda z: z)}), "condition 'it'.*unknown name 'z'"),
         (lambda: base(conditions={"it": Dirichlet(lambda x: np.sin(x))}), "condition 'it'.*jax.numpy instead of numpy"),

@@ -18,7 +18,7 @@ SHARE = partial(check.number, low=0.0, high=1.0, hint="it is a share of the budg
 
 
 def _check_name(name: str, value: Any) -> None:
-    if not isinstance(value, str):
+    if not isinstance(value, str) or not value:
         raise TypeError(f"{name}={value!r} must be a name")
 
 

@@ -43,7 +43,7 @@ class Problem:
 
     - `domain`: `dngd.Box`, `dngd.Ball`, or `Box(…).where(…)`.
     - `conditions`: by name: the equation (`dngd.Equation`), boundary and initial conditions, data.
-    - `fields`: names of the unknown functions, or a mapping from names to sizes for vector fields.
+    - `fields`: name or names of the unknown functions, or a mapping from names to sizes for vector fields.
     - `network`: `key -> network`, a callable of one point in the problem's units. If not given, a network is chosen
       that sees coordinates and fields in units of their own, and is periodic where `dngd.Periodic` asks for it.
     - `constants`: numbers that conditions may take by name, and that stages may change.
@@ -75,7 +75,7 @@ class Problem:
 
     domain: Domain
     conditions: Mapping[str, Condition]
-    fields: Mapping[str, int] | Iterable[str] = ("u",)
+    fields: Mapping[str, int] | Iterable[str] | str = ("u",)
     network: Callable[[PRNGKeyArray], Callable] | None = None
     constants: Mapping[str, float] = dataclasses.field(default_factory=dict)
     parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -92,7 +92,8 @@ class Problem:
         if not isinstance(self.domain, Domain):
             raise TypeError(f"domain={self.domain!r} is not a domain; pass dngd.Box(x=(0, 1)) or dngd.Ball(3)")
         object.__setattr__(self, "domain", with_parameters(self.domain, self.parameters))
-        object.__setattr__(self, "fields", sized(self.fields, "field"))
+        fields = (self.fields,) if isinstance(self.fields, str) else self.fields
+        object.__setattr__(self, "fields", sized(fields, "field"))
         if not isinstance(self.conditions, Mapping) or not self.conditions:
             raise ValueError("conditions must be a mapping from names to conditions, at least the equation")
         for name, condition in self.conditions.items():
