@@ -324,3 +324,12 @@ def test_shares_that_are_none_are_refused(share, as_users_run_it):
     optimizer = dngd.DualNaturalGradient()
     with pytest.raises(ValueError, match="share="):
         optimizer.step(params, optimizer.init(params), terms, batch, share=share)
+
+
+def test_nothing_is_compiled_for_the_shapes_of_a_first_state(caplog):
+    params = {"w": jnp.zeros((13, 17)), "b": jnp.zeros(19)}
+    with jax.log_compiles(), caplog.at_level("WARNING"):
+        state = dngd.DualNaturalGradient(momentum=0.9).init(params)
+    assert [leaf.shape for leaf in jax.tree.leaves(state.velocity)] == [(19,), (13, 17)]
+    assert "13,17" not in caplog.text
+    assert "[19]" not in caplog.text

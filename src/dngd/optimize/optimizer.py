@@ -95,8 +95,8 @@ class DualNaturalGradient(Optimizer):
         arrays = eqx.filter(as_arrays(params), eqx.is_inexact_array)
         dtype = jnp.result_type(*jax.tree.leaves(arrays)) if jax.tree.leaves(arrays) else jnp.float64
         velocity = None
-        if not self.momentum.is_off:  # zeros from NumPy: nothing is compiled for them
-            velocity = jax.tree.map(lambda x: jnp.asarray(np.zeros(x.shape, x.dtype)), arrays)
+        if not self.momentum.is_off:  # zeros from NumPy, with their type: nothing is compiled for them
+            velocity = jax.tree.map(lambda x: jnp.asarray(np.zeros(x.shape, x.dtype), x.dtype), arrays)
         return State(jnp.zeros((), jnp.int32), self.damping.init(dtype), self.momentum.init(dtype), velocity)
 
     def check_type(self, state: PyTree) -> None:
