@@ -293,7 +293,7 @@ def _program(position: Position, hasty: bool) -> Hashable:
     return position.phase, position.doublings, hasty
 
 
-@compiled
+@functools.partial(compiled, options=ONCE)  # for the last steps only, but compiled before the first one
 def _losses(terms, model, batch):
     residuals = Residuals.trace(terms, model, batch)
     return residuals.term_losses(residuals(model))
