@@ -15,7 +15,8 @@ from typing import Any
 import jax
 
 from dngd.catalogue.gallery import THEMES
-from dngd.problem.display import equation_html, problem_html
+from dngd.problem.condition import Equation
+from dngd.problem.display import condition_html, problem_html
 
 HERE = Path(__file__).parent
 SHOWCASE = HERE / "static" / "gallery"
@@ -53,7 +54,9 @@ def card(problem: Any, record: dict[str, Any] | None) -> str:
     shown = ""
     if (SHOWCASE / picture).exists():
         shown = f"<span class='picture'><img src='_static/gallery/{picture}' alt='' loading='lazy'></span>"
-    equation = "<br>".join(equation_html(problem))
+    setting, conditions = problem.setting(), problem.conditions.values()
+    equations = [one for one in conditions if isinstance(one, Equation) and one.on is None]
+    equation = "<br>".join(condition_html(one, setting, {}) for one in equations)
     if record is None:
         figures = f"<span class='missing'>{NOT_RUN}</span>"
     else:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from dngd import check
 from dngd.optimize.compiled import ONCE, compiled
 from dngd.problem.condition import Setting
 from dngd.problem.prescribed import Prescribed
@@ -50,9 +51,8 @@ class Reference:
         if not callable(self.function):
             raise TypeError(f"Reference: {self.function!r} is not a function")
         for name in ("points", "quick"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise ValueError(f"Reference: {name}={value!r} must be a positive whole number")
+            if getattr(self, name) is not None:
+                check.count(f"Reference: {name}", getattr(self, name))
 
 
 @dataclass(frozen=True)

@@ -49,15 +49,6 @@ def table(rows: list[tuple[str, str]]) -> str:
     return f"<table>{cells}</table>"
 
 
-def equation_html(problem: Any) -> list[str]:
-    """The equations that hold in the domain, in HTML."""
-    setting, found = problem.setting(), []
-    for condition in problem.conditions.values():
-        if isinstance(condition, Equation) and condition.on is None:
-            found.append(condition_html(condition, setting, {}))
-    return found
-
-
 def condition_html(condition: Condition, setting: Any, constants: Mapping[str, Any]) -> str:
     """What one condition says, and where."""
     coordinates = setting.domain.coordinates

@@ -258,8 +258,7 @@ class Ball(Domain):
     radial: bool = eqx.field(static=True)
 
     def __init__(self, dimension: int, *, radius: float = 1.0, name: str = "x", radial: bool = False):
-        if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
-            raise ValueError(f"Ball: dimension={dimension!r} must be a positive whole number")
+        check.count("Ball: dimension", dimension)
         if not 0 < radius < math.inf:
             raise ValueError(f"Ball: radius={radius!r} must be positive")
         check.boolean("Ball: radial", radial)

@@ -4,11 +4,11 @@ import base64
 import contextlib
 import html
 import io
-import math
 from typing import Any
 
 from dngd.problem.display import problem_html, table
 from dngd.train.environment import notebook
+from dngd.train.progress import short
 
 DPI = 72
 """Of the figure in a notebook, which keeps all that it shows."""
@@ -45,11 +45,6 @@ def _rows(solution: Any) -> list[tuple[str, str]]:
     message = f": {summary['message']}" if summary.get("message") else ""
     rows.append(("ended by", html.escape(f"{summary['outcome']}{message}")))
     return rows
-
-
-def short(value: float | None) -> str:
-    """Three digits, and a dash for what is not known."""
-    return "–" if value is None or math.isnan(value) else f"{value:.2e}"
 
 
 def _figure(solution: Any) -> str:

@@ -111,8 +111,7 @@ class Kept(Observer):
 
 def load_state(checkpoints: Path, run: Run) -> tuple[RunState, dict[str, Any], list[str]]:
     """Load the state of the last good checkpoint, what was noted with it, and what a person should know."""
-    check_problem(checkpoints, run.given)
-    position, _, _ = checkpoint.load(checkpoints, Position(), ".position")  # tells the shapes of the rest
+    position = check_problem(checkpoints, run.given)  # which tells the shapes of the rest
     state, metadata, notes = checkpoint.load(checkpoints, run.start(position))
     if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(eqx.filter(state.best, eqx.is_inexact_array))):
         raise checkpoint.CheckpointError(
@@ -122,9 +121,9 @@ def load_state(checkpoints: Path, run: Run) -> tuple[RunState, dict[str, Any], l
     return state, metadata, notes
 
 
-def check_problem(checkpoints: Path, problem: Problem) -> None:
-    """Refuse a run of another problem."""
-    _, metadata, _ = checkpoint.load(checkpoints, Position(), ".position")
+def check_problem(checkpoints: Path, problem: Problem) -> Position:
+    """Return where a run stands; refuse one of another problem."""
+    position, metadata, _ = checkpoint.load(checkpoints, Position(), ".position")
     stored = metadata.get("problem")
     if not isinstance(stored, dict):
         raise checkpoint.CheckpointError(
@@ -135,3 +134,4 @@ def check_problem(checkpoints: Path, problem: Problem) -> None:
             f"{checkpoints.parent} holds a run of another problem: {', '.join(different)} differ from those of "
             f"{problem.name!r}; pass the problem that was solved, or start anew in another directory"
         )
+    return position

@@ -66,7 +66,7 @@ class Plain(Progress):
         cells = (
             str(row["step"]),
             f"{row['seconds']:.1f}",
-            *map(_short, (row["loss"], self._error, row.get("damping"), row.get("step_length"))),
+            *map(short, (row["loss"], self._error, row.get("damping"), row.get("step_length"))),
             f"{(row['step'] - step) / passed if passed > 0 else 0.0:.2f}",
             _duration(row["seconds"] * (1 - share) / share if share > 0 else math.nan),
         )
@@ -146,15 +146,15 @@ def ending(summary: Mapping[str, Any]) -> str:
     first = f"ended by {summary['outcome']}: {summary['steps']} steps in {summary['seconds']:.1f} s"
     parts = [first + (f" ({summary['message']})" if summary["message"] else "")]
     if summary["rel_l2"] is not None:
-        fields = ", ".join(f"{name} {_short(error)}" for name, error in summary["errors"].items())
-        parts.append(f"relative L² error {_short(summary['rel_l2'])}" + (f"  ({fields})" if fields else ""))
+        fields = ", ".join(f"{name} {short(error)}" for name, error in summary["errors"].items())
+        parts.append(f"relative L² error {short(summary['rel_l2'])}" + (f"  ({fields})" if fields else ""))
     if over := summary.get("error_range"):
         least, most = (choose(over, key=lambda one: one["rel_l2"]) for choose in (min, max))
         parts.append(f"over the parameters: {_at(least)} to {_at(most)}")
     if summary.get("estimate") is not None:
-        parts.append(f"estimated relative error {_short(summary['estimate'])}")
+        parts.append(f"estimated relative error {short(summary['estimate'])}")
     if summary["loss"] is not None:
-        parts.append(f"loss {_short(summary['loss'])}")
+        parts.append(f"loss {short(summary['loss'])}")
     errors = summary.get("standard_errors") or {}
     for name, value in summary["coefficients"].items():
         parts.append(
@@ -166,10 +166,11 @@ def ending(summary: Mapping[str, Any]) -> str:
 def _at(tested: Mapping[str, float]) -> str:
     """An error, and the parameters at which it was measured."""
     where = ", ".join(f"{name} = {value:.3g}" for name, value in tested.items() if name != "rel_l2")
-    return f"{_short(tested['rel_l2'])} ({where})"
+    return f"{short(tested['rel_l2'])} ({where})"
 
 
-def _short(value: float | None) -> str:
+def short(value: float | None) -> str:
+    """Write three digits, and a dash for what is not known."""
     return "–" if value is None or math.isnan(value) else f"{value:.2e}"
 
 
