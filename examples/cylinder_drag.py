@@ -32,14 +32,16 @@ def main(seconds: float = 300.0, steps: int | None = None, out: Path = Path("cyl
         f"drag {drag:.5f} ({DRAG:.5f}), lift {lift:.5f} ({LIFT:.5f}); integral to {max(force.error):.0e}, {force.met=}"
     )
 
-    flow = solution.grid(x=np.linspace(0, 1, 241), y=101, quantities={"vorticity": lambda u, v: v.x - u.y})
-    figure = Figure(figsize=(9, 6), layout="constrained")
-    for axes, name in zip(figure.subplots(2, 1), ("speed", "vorticity"), strict=True):
-        values = np.hypot(flow["u"], flow["v"]) if name == "speed" else np.clip(flow["vorticity"], -20, 20)
-        image = axes.pcolormesh(flow.axes["x"], flow.axes["y"], values.T, rasterized=True)
-        axes.set(title=name, xlabel="x", ylabel="y", aspect="equal")
-        figure.colorbar(image, ax=axes)
-    figure.suptitle(f"drag coefficient {drag:.4f}, known {DRAG:.4f}")
+    flow = solution.grid(x=np.linspace(0, 1, 481), y=201, quantities={"vorticity": lambda u, v: v.x - u.y})
+    figure = Figure(figsize=(8.5, 7), layout="constrained")
+    for axes, name in zip(figure.subplots(2, 1, sharex=True), ("speed", "vorticity"), strict=True):
+        speed, style = name == "speed", {"cmap": "RdBu_r", "vmin": -20, "vmax": 20}
+        values = np.hypot(flow["u"], flow["v"]) if speed else flow["vorticity"]
+        image = axes.pcolormesh(flow.axes["x"], flow.axes["y"], values.T, rasterized=True, **{} if speed else style)
+        axes.set(title=name, ylabel="y in m", aspect="equal")
+        figure.colorbar(image, ax=axes, label="m/s" if speed else "1/s", extend="neither" if speed else "both")
+    axes.set_xlabel("x in m")
+    figure.suptitle(f"drag coefficient {drag:.3f} ({DRAG:.3f} in the literature)")
     figure.savefig(out, dpi=80)
     return abs(float(drag) / DRAG - 1)
 

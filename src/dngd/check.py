@@ -74,6 +74,17 @@ def array(name: str, value: Any, finite: bool = True) -> np.ndarray:
     return found
 
 
+def inside(name: str, values: np.ndarray, low: float, high: float, what: str) -> None:
+    """Refuse values outside of an interval, which is `what`; rounding is forgiven.
+
+    **Example:** `inside("t", np.array(2.0), 0, 1, "the domain")` raises "t=2.0 is outside of (0, 1), the domain".
+    """
+    slack = 1e-9 * (high - low)
+    outside = ~((values >= low - slack) & (values <= high + slack))
+    if outside.any():
+        raise ValueError(f"{name}={float(values[outside][0])!r} is outside of ({low:g}, {high:g}), {what}")
+
+
 def boolean(name: str, value: Any) -> None:
     """Refuse anything but True or False."""
     if not isinstance(value, bool):

@@ -74,6 +74,17 @@ def test_every_run_is_there_with_its_state_and_message(everything, tmp_path):
     assert "line search rejected" in text
 
 
+def test_coefficients_come_with_error_bars(tmp_path, build):
+    directory = build(tmp_path / "run", steps=9)
+    found = {"coefficients": {"D": 0.1, "k": 2.0}, "standard_errors": {"D": 0.002, "k": None}}
+    found |= {"correlations": [[1.0, -0.375], [-0.375, 1.0]], "noise": {"data": [0.0123]}}
+    summary = json.loads((directory / "summary.json").read_text())
+    (directory / "summary.json").write_text(json.dumps(summary | found))
+    text = Reader(write_page([directory], tmp_path / "report.html").read_text()).text()
+    for shown in ("standard error of D 2.00e-03", "D, k -0.375", "0.0123"):
+        assert shown in text
+
+
 def test_text_cannot_break_out(tmp_path, build):
     nasty = "<img src=x onerror=alert(1)>\"'</script><!--&amp;{{data}}"
     directory = build(tmp_path / "run", status="failed", message=nasty, steps=9, **{nasty: nasty})

@@ -90,10 +90,11 @@ def test_vtk_files_are_read_back_to_the_bit(tmp_path):
 def test_on_the_users_mesh(tmp_path):
     pyvista = pytest.importorskip("pyvista")
     mesh = pyvista.Sphere(radius=0.4, center=(1.0, 0.0, 0.5), theta_resolution=8, phi_resolution=8)
-    WAVE.on_mesh(mesh, t=0.5).save(tmp_path / "mesh.vtp")
+    WAVE.on_mesh(mesh, {"slope": lambda u: u.x}, t=0.5).save(tmp_path / "mesh.vtp")
     back = pyvista.read(tmp_path / "mesh.vtp")
     points = np.column_stack([np.full(mesh.n_points, 0.5), np.asarray(mesh.points, float)])
     np.testing.assert_array_equal(back["u"], WAVE.predict(points)[:, 0])
+    np.testing.assert_allclose(back["slope"], np.cos(0.5 + points[:, 1]) * points[:, 2], rtol=1e-12)
     assert "u" not in mesh.point_data
     with pytest.raises(ValueError, match="hold the time"):
         WAVE.on_mesh(mesh)
@@ -147,7 +148,11 @@ def test_the_artefact_predicts_the_same_bits_without_dngd(tmp_path):
         ({"x": True}, "pass a number of points"),
         ({"x": [[0.0]]}, "pass a number of points"),
         ({"units": {"w": "m"}}, "units: unknown name 'w'"),
+        ({"x": [0.0, 5.0]}, r"x=5.0 is outside of \(0, 2\), the domain"),
+        ({"x": 10**13}, "GiB, more than half of the memory"),
         ({"quantities": {"u": lambda u: u}}, "is a field already"),
+        ({"quantities": {"x": lambda u: u.x}}, "is a coordinate or parameter already"),
+        ({"quantities": {"slope": lambda u: u.gradient}}, "give each of its entries a name"),
         ({"t": 100_000, "x": 100_000, "y": 100_000, "z": 2}, "GiB, more than half of the memory"),
     ],
 )

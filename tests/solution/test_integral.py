@@ -33,8 +33,13 @@ def test_over_a_box_and_its_faces():
     close(PLANE.integral(lambda u: u), IN_X * IN_Y)
     close(PLANE.integral(lambda u: u.x, on="x+"), math.e * IN_Y)
     # Divergence theorem: the flux through all faces is the integral of the Laplacian.
-    flux = PLANE.integral(lambda u, normal: u.gradient @ normal, on=("x", "y"))
-    close(flux, -8 * IN_X * IN_Y)
+    for on in ("boundary", ("x", "y")):
+        close(PLANE.integral(lambda u, normal: u.gradient @ normal, on=on), -8 * IN_X * IN_Y)
+
+
+def test_a_narrow_peak_is_not_missed():
+    peak = solution(lambda point: jnp.exp(-(((point[:1] - 0.35) / 0.005) ** 2)), Box(x=(0, 1)))
+    close(peak.integral(lambda u: u), 0.005 * math.sqrt(math.pi))
 
 
 def test_held_coordinates_and_several_values():
@@ -54,8 +59,9 @@ def test_over_curves_and_balls():
     close(disc.integral(lambda u, normal: u.gradient @ normal, on=CIRCLE), 2 * math.pi)
     ball = solution(lambda point: point[0] ** 2 + 1, Ball(3))
     close(ball.integral(lambda u: u), 4 * math.pi / 15 + 4 * math.pi / 3)
-    everywhere = ball.problem.domain.boundary(None)
-    close(ball.integral(lambda u: u, on=everywhere), 4 * math.pi / 3 + 4 * math.pi)
+    close(ball.integral(lambda u: u, on="boundary"), 4 * math.pi / 3 + 4 * math.pi)
+    with pytest.raises(ValueError, match="its surface is on='boundary'"):
+        ball.integral(lambda u: u, on="x+")
 
 
 def test_a_mask_converges_slowly_and_says_so():
@@ -86,7 +92,13 @@ def test_many_dimensions_by_random_points():
         ({"on": Curve(lambda s: jnp.stack([0 * s[0], 0 * s[0]]))}, "empty"),
         ({"on": Curve(lambda s: s)}, "has 1 coordinates"),
         ({"on": "z+"}, "unknown coordinate 'z'"),
-        ({"x": 2.0}, "outside of the domain"),
+        ({"on": Curve(lambda s: jnp.stack([s[0] / (1 - s[0]), s[0]]))}, "unbounded"),
+        ({"on": Curve(lambda s: jnp.stack([3 + s[0], s[0]]))}, r"x=3.* is outside of \(0, 1\), the domain"),
+        ({"on": Curve(lambda s: jnp.stack([s[0], s[0]]), outward=lambda p: p)}, "outward has length"),
+        ({"on": ()}, "at least one face"),
+        ({"x": 2.0}, r"x=2.0 is outside of \(0, 1\), the domain"),
+        ({"x": []}, r"x=\[\] is empty"),
+        ({"x": np.nan}, "x=nan is not finite"),
         ({"x": 0.5, "y": 0.5}, "every coordinate is held"),
         ({"z": 0.5}, "unknown coordinate or parameter 'z'"),
         ({"on": "x+", "x": 0.5}, "is held, and the face is one of"),

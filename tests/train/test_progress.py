@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dngd.train.progress import Plain, Quiet, Terminal
+from dngd.train.progress import Plain, Quiet, Terminal, ending
 
 SUMMARY = {
     "outcome": "seconds",
@@ -100,3 +100,12 @@ def test_trouble_is_named(outcome):
     progress.start(run(seconds=1.0), None)
     progress.step(run(), None, row(1, outcome=outcome))
     assert outcome in stream.getvalue()
+
+
+def test_the_end_names_coefficients_with_error_bars():
+    found = {"coefficients": {"D": 0.123456789, "k": 2.0, "a": [1.0, 2.0]}}
+    found |= {"standard_errors": {"D": 0.0021, "k": None, "a[0]": 0.1, "a[1]": 0.2}}
+    said = ending(SUMMARY | found)
+    assert "D = 0.123457 ± 2.1e-03 (one standard error)" in said
+    assert "k = 2 (the data do not determine it)" in said
+    assert "a = [1.0, 2.0] ± 1.0e-01, 2.0e-01 (one standard error)" in said

@@ -22,6 +22,9 @@ TEST_SEED = 20_250_000
 CHUNK_BYTES = 2**28
 """Test points held at once."""
 
+PART = 2**16
+"""Points at which fields are evaluated at once."""
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -179,3 +182,16 @@ def predict(model: Callable, points: Float[Array, "N d"]) -> Float[Array, "N k"]
 def _test_points(domain, chunk: Int[Array, ""], count: int) -> Float[Array, "N d"]:
     key = jax.random.fold_in(jax.random.key(TEST_SEED), chunk)
     return Sampling().points(key, domain, count)
+
+
+def predict_many(model: Callable, points: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N k"]:
+    """The fields at any number of points, in parts of one size that fit in memory."""
+    points = points.astype(jnp.result_type(float))
+    if len(points) <= PART:
+        return np.asarray(predict(model, jnp.asarray(points)))
+    found = []
+    for start in range(0, len(points), PART):
+        part = points[start : start + PART]
+        padded = np.concatenate([part, np.repeat(part[:1], PART - len(part), axis=0)])
+        found.append(np.asarray(predict(model, jnp.asarray(padded)))[: len(part)])
+    return np.concatenate(found)

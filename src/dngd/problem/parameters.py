@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from dngd import check
 from dngd.check import unknown
 from dngd.derivative.names import Coordinates, sized
 from dngd.problem.domain import Domain
@@ -59,13 +60,8 @@ class Range:
 
     def check(self, values: Float[np.ndarray, "..."]) -> None:
         """Refuse values for which nothing was learned."""
-        slack = 1e-9 * (self.high - self.low)
-        outside = ~((values >= self.low - slack) & (values <= self.high + slack))
-        if outside.any():
-            raise ValueError(
-                f"{self.name}={float(values[outside][0])!r} is outside of ({self.low:g}, {self.high:g}), the range "
-                "that was solved for; choose a value inside, or solve for a larger range"
-            )
+        learned = "the range that was solved for; choose a value inside, or solve for a larger range"
+        check.inside(self.name, values, self.low, self.high, learned)
 
 
 class Product(Region):
@@ -176,6 +172,8 @@ class Parametric(Domain):
             if name not in names:
                 raise TypeError(unknown("parameter", name, names))
         if not values and points.ndim == 2 and points.shape[1] == self.dimension:
+            for column, one in zip(points.T[self.inner.dimension :], self.ranges, strict=True):
+                one.check(column)
             return points
         if missing := [name for name in names if name not in values]:
             raise TypeError(f"a value of the parameter {missing[0]!r} is missing; pass {missing[0]}=…")

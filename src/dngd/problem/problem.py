@@ -9,17 +9,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
-from numpy.typing import ArrayLike
 
 from dngd import check
 from dngd.check import unknown
 from dngd.derivative.names import sized
 from dngd.network import MLP
-from dngd.problem.accuracy import Errors, Evaluator, Reference, predict
+from dngd.problem.accuracy import Errors, Evaluator, Reference, predict_many
 from dngd.problem.condition import Condition, Equation, Setting
 from dngd.problem.data import has_its_own_points
 from dngd.problem.display import problem_html
 from dngd.problem.domain import Domain
+from dngd.problem.given_points import read_points
 from dngd.problem.model import Model
 from dngd.problem.parameters import with_parameters
 from dngd.problem.preset import check_preset
@@ -225,10 +225,10 @@ class Problem:
             raise ValueError(f"problem {self.name!r} has no reference; give it one to measure errors")
         return self.evaluator.errors(model, quick)
 
-    def predict(self, model: Callable, points: ArrayLike, **parameters: Any) -> np.ndarray:
-        """The fields at points: `(N, fields)`. Parameters are given by name, or as further columns of the points."""
-        points = self.domain.completed(check.array("points", points, finite=False), parameters)
-        return np.asarray(predict(model, jnp.asarray(points, jnp.result_type(float))))
+    def predict(self, model: Callable, points: Any, **parameters: Any) -> np.ndarray:
+        """The fields at points: `(N, fields)`. Points are an array `(N, d)`, or coordinates by name; parameters are
+        given by name, or as further columns."""
+        return predict_many(model, read_points(self.domain, points, parameters))
 
     def with_points(self, counts: Mapping[str, int]) -> "Problem":
         """The same problem with other numbers of points."""

@@ -67,7 +67,8 @@ def rough_sizes(
         coefficients = coefficients + step.reshape(coefficients.shape)
     if not lengths[-1] < BETTER * lengths[0]:
         return ones
-    inside = setting.domain.place(random.random((setting.domain.candidates(POINTS), setting.domain.unit_dimension)))
+    unit = random.random((setting.domain.candidates(POINTS), setting.domain.unit_dimension))
+    inside = setting.domain.place(jnp.asarray(unit))
     places = (jax.vmap(frame.seen)(inside[:POINTS]) - frame.centre) / frame.half
     seen = np.cos(np.asarray(places) @ np.asarray(waves).T + np.asarray(phases)) @ np.asarray(before).T
     return np.clip(np.ptp(seen, axis=0) / 2, LEAST, MOST)  # without constants, which a pressure may have

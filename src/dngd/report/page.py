@@ -5,6 +5,7 @@ pictures are drawn by the page's own script from data embedded as JSON. Everythi
 is escaped where it is inserted.
 """
 
+import itertools
 import json
 import math
 import re
@@ -186,6 +187,8 @@ def _run(run: Run, number: int, opened: bool, trouble: str, live: bool) -> str:
     settings = (
         ("Steps", dict(outcomes(run))),
         ("Learned coefficients", summary.get("coefficients")),
+        ("Correlations of their errors", _correlations(summary)),
+        ("Noise of the data (standard deviation)", summary.get("noise")),
         ("Points", summary.get("points")),
         ("Configuration", run.config),
         ("Environment", summary.get("environment")),
@@ -232,6 +235,13 @@ def _facts(run: Run) -> str:
         + "".join(f"<div><dt>{escape(n)}</dt><dd>{escape(v)}</dd></div>" for n, v in shown)
         + "</dl>"
     )
+
+
+def _correlations(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Correlations of the errors of each pair of coefficients."""
+    names = list(summary.get("standard_errors") or {})
+    pairs = itertools.combinations(range(len(names)), 2)
+    return {f"{names[i]}, {names[j]}": summary["correlations"][i][j] for i, j in pairs}
 
 
 def _speed(run: Run) -> float:

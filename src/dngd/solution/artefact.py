@@ -1,4 +1,4 @@
-"""A solution as a compiled program in a file, for processes that have JAX (and flatbuffers), not dngd.
+"""Solutions as compiled programs in files, for processes with JAX and flatbuffers but without dngd.
 
 ```python
 import jax

@@ -1,4 +1,4 @@
-"""Error bands of fields, for a solution that is at hand."""
+"""Error bands of fields."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ PART = 500
 def band(
     problem: Problem, model: Model, noise: Mapping[str, list[float]] | None, points: Float[Array, "N d"]
 ) -> Float[np.ndarray, "N k"]:
-    """Standard deviations of the fields at points; see `Solution.band`. The noise is estimated if it is not known."""
+    """Estimate standard deviations of the fields at points; see `Solution.band`. Unknown noise is estimated, too."""
     formulation = Formulation.of(problem)
     problem_there = Linearised(formulation, inner_model(formulation, model))
     noise = problem_there.coefficients().noise if noise is None else noise

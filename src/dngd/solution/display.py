@@ -11,11 +11,11 @@ from dngd.train.environment import notebook
 from dngd.train.progress import short
 
 DPI = 72
-"""Of the figure in a notebook, which keeps all that it shows."""
+"""Of the figure in a notebook, which stores it in its file."""
 
 
 def solution_html(solution: Any) -> str:
-    """A table of results and, where matplotlib is installed, the figure."""
+    """Write a table of results and, if matplotlib is installed, the figure."""
     problem = f"<details><summary>problem</summary>{problem_html(solution.problem)}</details>"
     return table(_rows(solution)) + _figure(solution) + problem
 
@@ -48,7 +48,7 @@ def _rows(solution: Any) -> list[tuple[str, str]]:
 
 
 def _figure(solution: Any) -> str:
-    """The figure as a picture in the page, or the reason why there is none."""
+    """Embed the figure as a picture, or say why there is none."""
     try:
         made = picture(solution.plot(), DPI)
     except Exception as error:  # a display never stops a notebook
@@ -58,7 +58,7 @@ def _figure(solution: Any) -> str:
 
 
 def picture(figure: Any, dpi: int) -> bytes:
-    """A figure as PNG."""
+    """Encode a figure as PNG."""
     written = io.BytesIO()
     figure.savefig(written, format="png", dpi=dpi)
     return written.getvalue()

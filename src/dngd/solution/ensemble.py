@@ -1,6 +1,6 @@
 """Several solutions of one problem from different seeds: their spread shows what training has left open."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,27 +18,30 @@ from dngd.train.precision import working_precision
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Solutions of one problem, callable as their mean."""
+    """Solutions of one problem from different seeds. Calling it gives their mean.
+
+    `members` are the solutions, one for each seed.
+    """
 
     members: tuple[Solution, ...]
 
-    def predict(self, points: ArrayLike, **parameters: Any) -> np.ndarray:
-        """The mean of the members' fields at points: `(N, fields)`."""
+    def predict(self, points: ArrayLike | Mapping[str, Any], **parameters: Any) -> np.ndarray:
+        """Evaluate the mean of the members' fields at points: `(N, fields)`. Arguments as for `Solution.predict`."""
         return self._all(points, parameters).mean(axis=0)
 
     __call__ = predict
 
-    def spread(self, points: ArrayLike, **parameters: Any) -> np.ndarray:
-        """The standard deviation of the members' fields at points: `(N, fields)`.
+    def spread(self, points: ArrayLike | Mapping[str, Any], **parameters: Any) -> np.ndarray:
+        """Evaluate the standard deviation of the members' fields at points: `(N, fields)`.
 
-        It is about the error of a single member as far as errors differ from seed to seed. What all have in common,
-        such as noise in the data, it does not show (`Solution.band` does).
+        It indicates the error of a single member, as far as errors differ from seed to seed. It does not show what all
+        members have in common, such as noise in the data; `Solution.band` shows that.
         """
         return self._all(points, parameters).std(axis=0, ddof=1)
 
     @property
     def coefficients(self) -> dict[str, np.ndarray]:
-        """The mean of each coefficient."""
+        """The mean of each coefficient over the seeds."""
         return {name: np.asarray(values.mean(axis=0)) for name, values in self._coefficients().items()}
 
     @property
@@ -48,7 +51,7 @@ class Ensemble:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Seeds, errors, coefficients and their spread, and the time that it took."""
+        """Seeds, errors, coefficients with their spread, and times."""
         members = [one.summary for one in self.members]
         return {
             "problem": members[0]["problem"],
@@ -61,13 +64,13 @@ class Ensemble:
         }
 
     def plot(self, path: str | Path | None = None) -> "matplotlib.figure.Figure":
-        """Draw mean and spread of every field, and the true error of the mean where there is a reference."""
+        """Draw mean and spread of every field, and the true error of the mean if there is a reference."""
         from dngd.report.spread import draw_spread
 
         views = [one._fields(None) for one in self.members]
         return draw_spread(views, path)
 
-    def _all(self, points: ArrayLike, parameters: dict[str, Any]) -> np.ndarray:
+    def _all(self, points: Any, parameters: dict[str, Any]) -> np.ndarray:
         return np.stack([one.predict(points, **parameters) for one in self.members])
 
     def _coefficients(self) -> dict[str, np.ndarray]:
@@ -78,12 +81,13 @@ class Ensemble:
 def ensemble(
     problem: Problem | str, *, seeds: int | Sequence[int] = 5, out: str | Path | None = None, **settings: Any
 ) -> Ensemble:
-    """Solve a problem from several seeds. The step is compiled once, for the first of them.
+    """Solve a problem from several seeds, one after the other. The step is compiled once, for the first of them.
 
     **Arguments:**
 
-    - `seeds`: how many, or which.
-    - `out`: a directory with a run directory `seedK` for each.
+    - `problem`: a `dngd.Problem`, or the name of one in the catalogue.
+    - `seeds`: the number of seeds, or the seeds themselves.
+    - `out`: a directory that receives a run directory `seedK` for each; `dngd report` shows them together.
     - `settings`: as for `dngd.solve`, for every seed: `seconds=60` is a minute for each.
 
     **Example:** `several = dngd.ensemble(problem, seeds=5, seconds=60); several.spread(points)`

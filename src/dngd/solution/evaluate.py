@@ -7,13 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from numpy.typing import ArrayLike
 
-from dngd import check
 from dngd.check import unknown
 from dngd.derivative import FieldFunction
 from dngd.optimize.compiled import ONCE, compiled
 from dngd.problem.data import Data
+from dngd.problem.given_points import read_points
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 
@@ -22,8 +21,8 @@ CHUNK = 4096
 
 
 def quantity(problem: Problem, model: Model, function: Callable, vectors: Mapping[str, int] | None = None) -> Callable:
-    """`(point, **vectors) -> (k,)` or scalar, of a function of everything that equations know by name; `vectors` are
-    further arguments with their lengths."""
+    """Make `(point, **vectors) -> (k,)` or scalar from a function of the names that equations know; `vectors` are the
+    lengths of further arguments."""
     if not callable(function):
         raise TypeError(
             f"{function!r} is not a function of {', '.join(problem.fields)}; pass lambda u: …, by their names"
@@ -37,16 +36,14 @@ def quantity(problem: Problem, model: Model, function: Callable, vectors: Mappin
 
 
 def evaluate(
-    problem: Problem, model: Model, function: Callable, points: ArrayLike, parameters: Mapping[str, Any]
+    problem: Problem, model: Model, function: Callable, points: Any, parameters: Mapping[str, Any]
 ) -> np.ndarray:
-    """A function of the fields at points; see `Solution.evaluate`."""
+    """Evaluate a function of the fields at points; see `Solution.evaluate`."""
     return at_points(quantity(problem, model, function), placed(problem, points, parameters))
 
 
-def residual(
-    problem: Problem, model: Model, condition: str, points: ArrayLike, parameters: Mapping[str, Any]
-) -> np.ndarray:
-    """Residuals of a condition at points; see `Solution.residual`."""
+def residual(problem: Problem, model: Model, condition: str, points: Any, parameters: Mapping[str, Any]) -> np.ndarray:
+    """Evaluate residuals of a condition at points; see `Solution.residual`."""
     if condition not in problem.conditions:
         raise ValueError(unknown("condition", str(condition), problem.conditions))
     if isinstance(problem.conditions[condition], Data):
@@ -57,20 +54,20 @@ def residual(
     return at_points(lambda point: jnp.atleast_1d(found(model, point)), placed(problem, points, parameters))
 
 
-def placed(problem: Problem, points: ArrayLike, parameters: Mapping[str, Any]) -> Float[Array, "N d"]:
-    """Points with the values of the parameters."""
-    points = problem.domain.completed(check.array("points", points, finite=False), parameters)
-    return jnp.asarray(points, jnp.result_type(float))
+def placed(problem: Problem, points: Any, parameters: Mapping[str, Any]) -> Float[Array, "N d"]:
+    """Join points with the values of the parameters."""
+    return jnp.asarray(read_points(problem.domain, points, parameters), jnp.result_type(float))
 
 
 def at_points(function: Callable, points: Float[Array, "N d"]) -> np.ndarray:
-    """A function of one point at many. It is compiled for this call alone: what else it reads, such as a number of a
-    notebook's, may be another the next time."""
+    """Evaluate a function of one point at many. It is compiled for this call alone, because variables that the function
+    reads from a notebook may have changed by the next call."""
     return mapped(function)(points)
 
 
 def mapped(function: Callable) -> Callable[[Float[Array, "N d"]], np.ndarray]:
-    """A function of one point as one of many, in parts that fit in memory, compiled once for each number of points."""
+    """Turn a function of one point into one of many, in parts that fit in memory. It compiles once for each number of
+    points."""
     program = compiled(lambda points: jax.lax.map(function, points, batch_size=CHUNK), ONCE)
 
     def at(points):
@@ -83,7 +80,7 @@ def mapped(function: Callable) -> Callable[[Float[Array, "N d"]], np.ndarray]:
 
 
 def plain_function(problem: Problem, model: Model) -> Callable:
-    """The fields at one point as a function that JAX can transform."""
+    """Make a function of one point that JAX can transform; see `Solution.function`."""
     ranges = problem.domain.parameters
     names, size = [one.name for one in ranges], problem.domain.space.dimension
 

@@ -1,5 +1,6 @@
-"""Grids as files: NumPy archives, VTK's formats, NetCDF by xarray; and fields on a mesh of the user's."""
+"""Grids as files (NumPy archives, VTK's formats, NetCDF by xarray), and fields on a user's mesh."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
@@ -15,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def save_npz(grid: "Grid", path: Path) -> Path:
-    """Axes, held values and fields under their names."""
+    """Write axes, held values and fields under their names."""
     with path.open("wb") as stream:
         np.savez(stream, **dict(grid.axes), **dict(grid.held), **grid.values)
     return path
 
 
 def save_vti(grid: "Grid", path: Path) -> Path:
-    """An image of up to three axes."""
+    """Write an image of up to three axes."""
     if not 1 <= len(grid.axes) <= 3:
         raise ValueError(f"a .vti holds up to three axes, not {', '.join(grid.axes)}; hold the others, as in t=0.5")
     _image(grid, dict(grid.axes), dict(grid.values)).save(path)
@@ -30,7 +31,8 @@ def save_vti(grid: "Grid", path: Path) -> Path:
 
 
 def save_pvd(grid: "Grid", path: Path) -> Path:
-    """A time series: a `.vti` for every value of `t` in a folder of the file's name, and the `.pvd` that lists them."""
+    """Write a time series: one `.vti` for each value of `t`, in a folder named after the file, and a `.pvd` that lists
+    them."""
     if "t" not in grid.axes or not 2 <= len(grid.axes) <= 4:
         raise ValueError(f"a .pvd is a series in t of up to three axes, not of {', '.join(grid.axes)}; use .vti")
     folder, place = path.with_suffix(""), list(grid.axes).index("t")
@@ -51,13 +53,13 @@ def save_pvd(grid: "Grid", path: Path) -> Path:
 
 
 def save_netcdf(grid: "Grid", path: Path) -> Path:
-    """The dataset of `to_xarray`."""
+    """Write the dataset of `to_xarray`."""
     dataset(grid).to_netcdf(path)
     return path
 
 
 def dataset(grid: "Grid") -> "xarray.Dataset":
-    """Fields over named axes, with units where they are given; held values are coordinates without an axis."""
+    """Make an xarray dataset with units where they are given; held values are coordinates without an axis."""
     installed("xarray", "a dataset", "xarray")
     import xarray
 
@@ -72,11 +74,11 @@ def dataset(grid: "Grid") -> "xarray.Dataset":
     )
 
 
-def on_mesh(mesh: Any, values: np.ndarray, names: list[str]) -> Any:
-    """A copy of a pyvista mesh with the fields at its points."""
+def on_mesh(mesh: Any, values: Mapping[str, np.ndarray]) -> Any:
+    """Copy a pyvista mesh and add values at its points."""
     found = mesh.copy()
-    for place, name in enumerate(names):
-        found.point_data[name] = np.ascontiguousarray(values[:, place])
+    for name, one in values.items():
+        found.point_data[name] = np.ascontiguousarray(one)
     return found
 
 

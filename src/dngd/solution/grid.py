@@ -26,9 +26,14 @@ SUFFIXES = (".npz", ".vti", ".pvd", ".nc")
 
 @dataclass(frozen=True)
 class Grid:
-    """Fields on a grid: `values[name]` has one entry for each combination of the `axes`; NaN outside of the domain.
+    """Fields on a grid, as `Solution.grid` makes it. `grid["u"]` is the array of a field or quantity.
 
-    `held` are coordinates and parameters with a single value.
+    **Attributes:**
+
+    - `axes`: one-dimensional arrays by name, in the order of the arrays' dimensions.
+    - `values`: fields and quantities by name; NaN outside of a masked domain.
+    - `held`: coordinates and parameters with a single value.
+    - `units`: units by name, for xarray and NetCDF.
     """
 
     axes: Mapping[str, np.ndarray]
@@ -42,7 +47,11 @@ class Grid:
         return self.values[name]
 
     def save(self, path: str | Path) -> Path:
-        """Write `.npz`, `.vti` (up to three axes), `.pvd` (a `.vti` for every time), or `.nc` by xarray."""
+        """Write the grid to a file; its suffix chooses the format.
+
+        `.npz` holds any grid, `.vti` up to three axes, `.pvd` a time series with one `.vti` for each time, and `.nc` is
+        NetCDF, which needs xarray.
+        """
         from dngd.solution import files
 
         path = Path(path)
@@ -53,7 +62,7 @@ class Grid:
         ](self, path)
 
     def to_xarray(self) -> "xarray.Dataset":
-        """An xarray dataset with coordinates and units; needs `pip install 'dngd[xarray]'`."""
+        """Make an xarray dataset with coordinates and units; needs `pip install 'dngd[xarray]'`."""
         from dngd.solution import files
 
         return files.dataset(self)
@@ -76,14 +85,16 @@ def grid(
         if name not in [*names, *problem.output_names, *quantities]:
             raise ValueError("units: " + unknown("name", name, [*names, *problem.output_names, *quantities]))
     for name in quantities:
-        if name in problem.output_names:
-            raise ValueError(f"quantities: {name!r} is a field already; choose another name")
-    free = [name for name in coordinates.axes if not isinstance(axes.get(name, 0), float)]
+        if name in [*problem.output_names, *names]:
+            kind = "field" if name in problem.output_names else "coordinate or parameter"
+            raise ValueError(f"quantities: {name!r} is a {kind} already; choose another name")
+    free = [name for name in coordinates.axes if not _is_held(axes.get(name, 2))]
     given = {}
     low, high = problem.domain.space.window()
     for place, name in enumerate(coordinates.axes):
         asked = axes.get(name, SIZES.get(len(free), 32))
         given[name] = _line(name, asked, lambda n, k=place: np.linspace(low[k], high[k], n))
+        check.inside(name, given[name], low[place], high[place], "the domain")
     for one in ranges:
         if one.name not in axes:
             raise TypeError(f"a value of the parameter {one.name!r} is missing; pass {one.name}=…")
@@ -108,10 +119,18 @@ def grid(
         for name, evaluate in made.items():
             found = evaluate(placed(problem, points, {}))
             if found.ndim != 1:
-                raise ValueError(f"quantities: {name!r} has {found.shape[1]} values a point; give each its own name")
+                raise ValueError(
+                    f"quantities: {name!r} is an array of {found.shape[1]} at each point; give each of its entries a "
+                    "name of its own"
+                )
             others[name][rows] = np.where(outside, np.nan, found)
     values = {name: fields[:, k].reshape(shape) for k, name in enumerate(problem.output_names)}
     return Grid(lines, values | {name: one.reshape(shape) for name, one in others.items()}, held, dict(units))
+
+
+def _is_held(asked: Any) -> bool:
+    """Whether a coordinate is given a single value rather than a number of points or an array."""
+    return np.ndim(asked) == 0 and not isinstance(asked, (int, np.integer))
 
 
 def _line(name: str, asked: Any, spread: Callable[[int], np.ndarray]) -> np.ndarray:
@@ -120,9 +139,10 @@ def _line(name: str, asked: Any, spread: Callable[[int], np.ndarray]) -> np.ndar
         raise TypeError(f"{name}={asked!r}: pass a number of points, a value to hold (0.5), or an array of values")
     if isinstance(asked, (int, np.integer)):
         check.count(name, int(asked), 2, hint=f"it is the number of points along {name}; to hold it write {asked}.0")
+        check_memory((int(asked),), 1)
         return np.asarray(spread(int(asked)))
-    values = np.asarray(asked, float)
-    if values.ndim > 1 or not values.size or not np.isfinite(values).all():
+    values = check.array(name, asked)
+    if values.ndim > 1 or not values.size:
         raise ValueError(f"{name}={asked!r}: pass a number of points, a value to hold (0.5), or an array of values")
     return values
 

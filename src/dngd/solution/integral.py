@@ -1,8 +1,8 @@
-r"""Integrals of derived quantities, with an error that is known.
+r"""Integrals of derived quantities with error estimates.
 
-Up to three dimensions by the pair of rules of Gauss (7 points) and Kronrod (15 points) along each axis, on cells that
-are halved where the two differ most. Above, by the mean of several randomly shifted Sobol sets, whose spread is the
-error.
+Up to three dimensions the rules of Gauss (7 points) and Kronrod (15 points) are applied along each axis, on cells that
+are halved where the two differ most. In more dimensions the value is the mean over several randomly shifted Sobol sets,
+and their spread gives the error.
 
 **References:** R. Piessens et al., *QUADPACK* (1983); P. L'Ecuyer, C. Lemieux, *Recent advances in randomized
 quasi-Monte Carlo methods* (2002).
@@ -28,13 +28,16 @@ from dngd.solution.evaluate import quantity
 from dngd.solution.patches import EXACT, Patch, patches
 
 MOST = 10**6
-"""Evaluations that an integral may take."""
+"""Largest number of evaluations for an integral."""
 
-BLOCK = 4096
-"""Points evaluated at once."""
+BLOCKS = 64, 512, 4096
+"""Points evaluated at once: few sizes, because each of them is compiled."""
+
+CELLS = 1, 16, 4, 2
+"""Cells along each axis at first, by dimension: a narrow feature may lie between the nodes of a single cell."""
 
 SHIFTS, FIRST = 8, 2**8
-"""Randomly shifted Sobol sets, and points in each of them to begin with."""
+"""Number of randomly shifted Sobol sets, and of points in each of them at first."""
 
 _NODES = np.array([0.991455371120812639206854697526329, 0.949107912342758524526189684047851,
                    0.864864423359769072789712788640926, 0.741531185599394439863864773280788,
@@ -50,9 +53,10 @@ _GAUSS = np.array([0.0, 0.129484966168869693270611432679082, 0.0, 0.279705391489
 
 @dataclass(frozen=True)
 class Integral:
-    """The value of an integral, a bound that its error is estimated to keep, and whether that meets the tolerance.
+    """The value of an integral, its estimated error, and whether that is within the tolerance (`met`).
 
-    Arrays where several quantities, or several values of what is held, were asked for.
+    Value and error are arrays if the function returns several numbers, or if a coordinate or parameter was held at
+    several values: the held values are the first axis.
     """
 
     value: float | np.ndarray
@@ -103,7 +107,10 @@ def integral(
         return compiled(jax.vmap(at, (0, None)))
 
     functions = [integrand(patch) for patch in found]
-    kinds = {name: np.asarray(value, float) for name, value in held.items()}
+    kinds = {name: check.array(name, value) for name, value in held.items()}
+    for name, value in kinds.items():
+        if not value.size:
+            raise ValueError(f"{name}={held[name]!r} is empty; pass a value to hold, or an array of values")
     shape = np.broadcast_shapes(*(value.shape for value in kinds.values())) if kinds else ()
     results = []
     for place in np.ndindex(shape):
@@ -125,15 +132,13 @@ def integral(
 
 
 def _at_one(domain, found, functions, values, tolerance, most):
-    """Value, error and integral of the absolute value over all patches, and evaluations."""
+    """Compute value, error, and integral of the absolute value over all patches, and count evaluations."""
     rest = np.zeros(domain.space.dimension)
     low, high = domain.space.window()
     for name, value in values.items():
         if name in domain.space.coordinates.axes:
             axis = domain.space.coordinates.axis(name)
-            slack = 1e-9 * (high[axis] - low[axis])
-            if not low[axis] - slack <= value <= high[axis] + slack:
-                raise ValueError(f"{name}={value!r} is outside of the domain, ({low[axis]:g}, {high[axis]:g})")
+            check.inside(name, np.asarray(value), low[axis], high[axis], "the domain")
             rest[axis] = value
     parameters = {one.name: values[one.name] for one in domain.parameters if one.name in values}
     full = jnp.asarray(domain.completed(rest[None], parameters)[0])
@@ -146,10 +151,10 @@ def _at_one(domain, found, functions, values, tolerance, most):
 
 
 def _by_rules(patch: Patch, function: Callable, tolerance: float, most: int):
-    """Adaptive cubature: cells whose error is more than their share are halved along all axes."""
+    """Adaptive cubature: halve cells along all axes where their error exceeds their share of the tolerance."""
     k = patch.dimension
     nodes, kronrod, gauss = _tensor_rule(k)
-    first = 4 if patch.inside is not None else 1  # a mask may lie between the nodes of a single cell
+    first = CELLS[k] if patch.inside is None else max(4, CELLS[k])  # a mask is narrow, too
     corners = np.asarray(list(itertools.product(np.arange(first) / first, repeat=k))).reshape(first**k, k)
     size, cells, evaluations = 1.0 / first, corners, 0
     done = [0.0, 0.0, 0.0]
@@ -180,7 +185,7 @@ def _by_rules(patch: Patch, function: Callable, tolerance: float, most: int):
 
 
 def _by_random_points(patch: Patch, function: Callable, tolerance: float, most: int):
-    """The mean over shifted Sobol sets, and three standard errors of it."""
+    """Compute the mean over shifted Sobol sets, and three standard errors of it."""
     from scipy.stats import qmc
 
     random, count, k = np.random.default_rng(0), FIRST, patch.dimension
@@ -198,11 +203,11 @@ def _by_random_points(patch: Patch, function: Callable, tolerance: float, most: 
 
 
 def _in_blocks(function: Callable, units: Float[np.ndarray, "N k"]) -> Float[np.ndarray, "N v"]:
-    """In blocks of one shape, so that one program serves."""
-    found = []
-    for start in range(0, len(units), BLOCK):
-        part = units[start : start + BLOCK]
-        padded = np.concatenate([part, np.repeat(part[:1], BLOCK - len(part), axis=0)]) if len(units) > BLOCK else part
+    """Evaluate in blocks of few sizes, so that few programs are compiled."""
+    found, block = [], next((size for size in BLOCKS if size >= len(units)), BLOCKS[-1])
+    for start in range(0, len(units), block):
+        part = units[start : start + block]
+        padded = np.concatenate([part, np.repeat(part[:1], block - len(part), axis=0)])
         found.append(np.asarray(function(jnp.asarray(padded)))[: len(part)])
     values = np.concatenate(found)
     if not np.isfinite(values).all():

@@ -1,5 +1,6 @@
-"""What integrals are taken over: regions as images of cubes, with coordinates that are held, and outward normals."""
+"""Regions of integration as images of cubes, with held coordinates and outward normals."""
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -9,18 +10,23 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from dngd import check
 from dngd.problem.domain import Ball, Box, Domain, Masked
 from dngd.problem.region import Curve, Faces, Part, PointSet, Region, Sphere
 
+BOUNDARY = "boundary"
+"""The name of all of a domain's boundary in space."""
+
 EXACT = 3
-"""Dimensions of a cube up to which integrals are computed by rules; above, by random points."""
+"""Largest dimension of a cube for which integrals use rules; above it they use random points."""
 
 
 @dataclass(frozen=True)
 class Patch:
-    """The image of a cube. `place(unit, held)` is a point with all coordinates, of which some are held.
+    """The image of a cube. `place(unit, held)` returns a point with all coordinates, including those that are held.
 
-    `measure` is that of the image of the whole cube where it is known and even; otherwise it comes from derivatives.
+    `measure` is the length, area or volume of the image if `place` stretches evenly; otherwise it is None, and the
+    density comes from derivatives.
     """
 
     dimension: int
@@ -30,7 +36,7 @@ class Patch:
     normal: Callable[[Array], Array] | None = None
 
     def density(self, unit: Float[Array, " k"], held: Float[Array, " d"]) -> Float[Array, ""]:
-        """By how much the image stretches, zero outside of a mask."""
+        """Compute by how much `place` stretches; zero outside of a mask."""
         if self.measure is not None:
             stretch = jnp.asarray(self.measure, unit.dtype)
         elif self.dimension == 0:
@@ -42,12 +48,12 @@ class Patch:
 
 
 def patches(domain: Domain, on: Region | Iterable[str] | str | None, held: Iterable[str]) -> list[Patch]:
-    """The domain, or a part of its boundary, at held coordinates."""
+    """Split the domain, or a part of its boundary, into patches at held coordinates."""
     names = domain.coordinates
     fixed = tuple(names.axis(name) for name in held)
     if on is None:
         return _of_domain(domain, fixed)
-    region = on if isinstance(on, Region) else domain.boundary((on,) if isinstance(on, str) else tuple(on))
+    region = on if isinstance(on, Region) else _named(domain, on)
     if isinstance(region, Part):
         whole = _of_faces(region.whole, fixed)
         return [
@@ -59,10 +65,19 @@ def patches(domain: Domain, on: Region | Iterable[str] | str | None, held: Itera
     if isinstance(region, Sphere):
         return _of_sphere(region, fixed)
     if isinstance(region, Curve):
-        return [_of_curve(region, fixed, domain.dimension)]
+        return [_of_curve(region, fixed, domain)]
     if isinstance(region, PointSet):
         raise ValueError("a PointSet has no length, area or volume; integrate over faces or a Curve, or sum evaluate()")
     raise ValueError(f"a {type(region).__name__} has no known area; integrate over faces, a Curve, or the domain")
+
+
+def _named(domain: Domain, on: Iterable[str] | str) -> Region:
+    """The boundary, or the faces with these names."""
+    if on == BOUNDARY:
+        return domain.boundary(None)
+    if isinstance(domain, Ball):
+        raise ValueError(f"on={on!r}: a Ball has no faces; its surface is on={BOUNDARY!r}")
+    return domain.boundary((on,) if isinstance(on, str) else tuple(on))
 
 
 def _of_domain(domain: Domain, fixed: tuple[int, ...]) -> list[Patch]:
@@ -126,7 +141,8 @@ def _of_sphere(region: Sphere, fixed: tuple[int, ...]) -> list[Patch]:
     return [Patch(size - 1, lambda unit, held: radius * _direction(unit, size), normal=normal)]
 
 
-def _of_curve(region: Curve, fixed: tuple[int, ...], dimension: int) -> Patch:
+def _of_curve(region: Curve, fixed: tuple[int, ...], domain: Domain) -> Patch:
+    dimension = domain.dimension
     probe = jnp.full(region.dimension, 0.3)
     (size,) = jax.eval_shape(region.function, probe).shape
     free = np.asarray([axis for axis in range(dimension) if axis not in fixed])
@@ -143,15 +159,28 @@ def _of_curve(region: Curve, fixed: tuple[int, ...], dimension: int) -> Patch:
     units = np.random.default_rng(0).random((16, region.dimension))
     held = jnp.zeros(dimension)
     sizes = np.asarray(jax.vmap(lambda unit: patch.density(unit, held))(jnp.asarray(units)))
-    if not np.isfinite(sizes).all():
+    corners = np.asarray(list(itertools.product((0.0, 1.0), repeat=region.dimension)))
+    points = jax.vmap(lambda unit: place(unit, held))(jnp.asarray(np.concatenate([units, corners])))
+    if not (np.isfinite(sizes).all() and jnp.isfinite(points).all()):
         raise ValueError("the Curve is unbounded: a point or its derivative is not finite; cut it off")
     if not (sizes > 0).any():
         raise ValueError("the Curve is empty: all its points are the same, so nothing is there to integrate over")
+    low, high = domain.window()
+    for axis in free:
+        values, name = np.asarray(points[:, axis]), domain.coordinates.axes[axis]
+        check.inside(f"the Curve: {name}", values, low[axis], high[axis], "the domain; nothing was learned there")
+    if region.outward is not None:
+        lengths = np.linalg.norm(jax.vmap(region.normal)(points), axis=1)
+        if np.abs(lengths - 1).max() > 1e-6:
+            raise ValueError(
+                f"the Curve: outward has length {lengths[np.argmax(np.abs(lengths - 1))]:.3g} at one of its points; "
+                "divide it by its length"
+            )
     return patch
 
 
 def _direction(unit: Float[Array, " k"], size: int) -> Float[Array, " d"]:
-    """A unit vector from angles."""
+    """Turn angles into a unit vector."""
     around = 2 * jnp.pi * unit[0]
     if size == 2:
         return jnp.stack([jnp.cos(around), jnp.sin(around)])

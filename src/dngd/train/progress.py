@@ -157,9 +157,13 @@ def ending(summary: Mapping[str, Any]) -> str:
         parts.append(f"loss {short(summary['loss'])}")
     errors = summary.get("standard_errors") or {}
     for name, value in summary["coefficients"].items():
-        parts.append(
-            f"{name} = {value}" + ("" if errors.get(name) is None else f" ± {errors[name]:.1e} (one standard error)")
-        )
+        bars = [error for key, error in errors.items() if key.partition("[")[0] == name]
+        shown = f"{value:.6g}" if isinstance(value, float) else str(value)
+        if None in bars:
+            shown += " (the data do not determine it)"
+        elif bars:
+            shown += f" ± {', '.join(f'{error:.1e}' for error in bars)} (one standard error)"
+        parts.append(f"{name} = {shown}")
     return "\n".join(parts)
 
 
