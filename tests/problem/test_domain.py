@@ -283,3 +283,25 @@ def test_faces_of_a_masked_box_are_masked():
 @pytest.mark.parametrize("region", [Box(x=[(0, 1)] * 1000), Box(x=[(0, 1)] * 1000).boundary()])
 def test_points_in_many_dimensions_have_the_working_precision(region):
     assert Sampling().points(KEY, region, 3).dtype == jnp.float64
+
+
+def test_what_stays_as_it_is_along_a_coordinate_is_known():
+    def circle(angle):
+        return 0.3 * jnp.cos(2 * jnp.pi * angle), 0.3 * jnp.sin(2 * jnp.pi * angle)
+
+    box = dngd.Box(t=(0, 2), x=(-1, 1), y=(-1, 1))
+    stays = {
+        "the box": (box, True),
+        "its walls": (box.boundary(("x", "y-")), True),
+        "its start": (box.boundary(("t-",)), False),
+        "a hole": (box.where(lambda x, y: x**2 + y**2 > 0.09), True),
+        "a hole that grows": (box.where(lambda t, x, y: x**2 + y**2 > 0.01 * t), False),
+        "walls beside a hole": (box.where(lambda x, y: x + y < 1.5).boundary(("x",)), True),
+        "its rim": (dngd.Curve(lambda s: jnp.stack([2 * s[1], *circle(s[0])]), dimension=2), True),
+        "a rim that moves": (dngd.Curve(lambda s: jnp.stack([2 * s[1], s[1], s[0]]), dimension=2), False),
+        "a rim at one time": (dngd.Curve(lambda s: jnp.stack([0 * s[0], *circle(s[0])])), False),
+        "points": (dngd.PointSet(np.zeros((3, 3))), False),
+    }
+    assert {name: region.extends_along(0) for name, (region, _) in stays.items()} == {
+        name: expected for name, (_, expected) in stays.items()
+    }

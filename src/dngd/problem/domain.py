@@ -157,6 +157,9 @@ class Box(Domain):
     def contains(self, points):
         return jnp.ones(len(points), bool)
 
+    def extends_along(self, axis):
+        return True
+
     def where(self, predicate: Callable) -> "Masked":
         """The part of the box where `predicate` holds, a function of coordinates by name.
 
@@ -206,6 +209,9 @@ class Masked(Domain):
 
     def contains(self, points):
         return self.part.contains(points)
+
+    def extends_along(self, axis):
+        return self.part.extends_along(axis)
 
     def normal(self, point):
         raise no_normal("the interior of a masked box")

@@ -17,8 +17,8 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 from dngd.derivative import partial
 from dngd.network import MLP, PeriodicEmbedding, sine_and_tanh
 from dngd.problem.boundary import Initial, Periodic, Robin, StartResidual
-from dngd.problem.condition import Condition, Equation, Setting
-from dngd.problem.domain import Box
+from dngd.problem.condition import Condition, Equation, Setting, region_of
+from dngd.problem.domain import Domain
 from dngd.problem.drift import Drift, find_drift
 from dngd.problem.frame import Frame, FramedResidual, find_frame, row_sizes
 from dngd.problem.model import Model
@@ -207,20 +207,19 @@ def _is_built_in(condition: Condition, setting: Setting) -> bool:
 
 def _can_march(problem: Problem) -> bool:
     """Whether the problem is one in time, with initial values and no condition at other single times."""
-    if not isinstance(problem.domain.space, Box) or TIME not in problem.domain.coordinates.axes:
+    domain = problem.domain
+    if TIME not in domain.coordinates.axes or problem.coefficients or problem.stages:
         return False
-    if problem.coefficients or problem.stages:
-        return False
+    time = domain.coordinates.axis(TIME)
     starts = [one for one in problem.conditions.values() if isinstance(one, Initial) and one.time == TIME]
-    return bool(starts) and all(
-        _holds_at_all_times(one) or any(one is start for start in starts) for one in problem.conditions.values()
-    )
+    others = [one for one in problem.conditions.values() if not any(one is start for start in starts)]
+    return bool(starts) and all(_extends_along(time, one, domain) for one in others)
 
 
-def _holds_at_all_times(condition: Condition) -> bool:
-    if isinstance(condition, Equation):
-        return condition.on is None
-    faces = (condition.on,) if isinstance(getattr(condition, "on", None), str) else getattr(condition, "on", None)
-    if not isinstance(condition, Robin) or (faces is not None and not isinstance(faces, tuple)):
-        return False
-    return faces is None or all(isinstance(face, str) and face.rstrip("+-") != TIME for face in faces)
+def _extends_along(time: int, condition: Condition, domain: Domain) -> bool:
+    """Whether a condition holds at all times at the same places."""
+    if isinstance(condition, Equation) and condition.on is None:
+        return domain.extends_along(time)
+    if isinstance(condition, Periodic):
+        return condition.coordinate != TIME
+    return isinstance(condition, Equation | Robin) and region_of(domain, condition.on).extends_along(time)

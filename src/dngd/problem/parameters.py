@@ -89,6 +89,9 @@ class Product(Region):
         inner = self.inner.normal(point[: len(point) - len(self.ranges)])
         return jnp.concatenate([inner, jnp.zeros(len(self.ranges), inner.dtype)])
 
+    def extends_along(self, axis):
+        return self.inner.extends_along(axis)
+
 
 class Parametric(Domain):
     """A domain of coordinates, and the ranges of parameters. Made by `Problem`."""
@@ -139,6 +142,9 @@ class Parametric(Domain):
 
     def normal(self, point):
         return self.inner.normal(point)
+
+    def extends_along(self, axis):
+        return self.inner.extends_along(axis)
 
     def boundary(self, faces=None):
         for face in faces or ():

@@ -1,6 +1,7 @@
 """Where points lie: regions that can be filled with points of any distribution on the unit cube."""
 
 import abc
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -42,6 +43,10 @@ class Region(eqx.Module):
     @abc.abstractmethod
     def normal(self, point: Float[Array, " d"]) -> Float[Array, " d"]:
         """The outward unit normal at a point of a boundary."""
+
+    def extends_along(self, axis: int) -> bool:
+        """Whether points stay on it wherever they are moved along a coordinate. False where that is not known."""
+        return False
 
 
 def named_faces(names: Coordinates, name: str) -> list[tuple[int, int]]:
@@ -124,6 +129,9 @@ class Faces(Region):
         direction = jnp.asarray(2.0 * sides - 1, point.dtype)[nearest]
         return jnp.where(jnp.arange(len(self.low)) == jnp.asarray(axes)[nearest], direction, 0.0)
 
+    def extends_along(self, axis):
+        return all(axis != own for own, _ in self.faces)
+
 
 class Sphere(Region):
     """The surface of a ball."""
@@ -140,6 +148,10 @@ class Sphere(Region):
 
     def normal(self, point):
         return point / jnp.linalg.norm(point)
+
+
+TRIALS = 16
+"""Places at which a curve is looked at."""
 
 
 class Curve(Region):
@@ -169,6 +181,14 @@ class Curve(Region):
         if self.outward is None:
             raise no_normal("a Curve without `outward`")
         return self.outward(point)
+
+    def extends_along(self, axis):
+        """One number of its own moves the coordinate from end to end, and nothing else: a cylinder in time."""
+        trials = np.random.default_rng(0).random((TRIALS, self.dimension))
+        slopes = np.asarray(jax.vmap(jax.jacfwd(self.function))(jnp.asarray(trials)))  # (trials, d, k)
+        moves = np.abs(slopes).max(axis=0) > 0
+        along = np.flatnonzero(moves[axis])
+        return along.size == 1 and not np.delete(moves, axis, axis=0)[:, along].any()
 
 
 class PointSet(Region):
@@ -261,6 +281,13 @@ class Part(Region):
 
     def normal(self, point):
         return self.whole.normal(point)
+
+    def extends_along(self, axis):
+        asked = {place for name in inspect.signature(self.mask).parameters for place in self._places(name)}
+        return axis not in asked and self.whole.extends_along(axis)
+
+    def _places(self, name: str) -> tuple[int, ...]:
+        return tuple(self.names.positions(name)) if name in self.names.names else ()
 
 
 def directions(unit: Float[Array, "N d"]) -> Float[Array, "N d"]:
