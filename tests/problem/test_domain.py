@@ -270,7 +270,7 @@ def test_views_show_the_domain_and_nothing_else(domain, inside):
 
 def test_faces_of_a_masked_box_are_masked():
     cylinder = Box(t=(0, 1), x=(-1, 1), y=(-1, 1)).where(lambda x, y: x**2 + y**2 < 1)
-    start = jax.jit(lambda key: dngd.Initial(0.0).draw(key, cylinder, 2000))(KEY)
+    start = jax.jit(lambda key: dngd.Initial(0.0, sampling=Sampling()).draw(key, cylinder, 2000))(KEY)
     assert (start[:, 0] == 0).all()
     assert (np.hypot(*start[:, 1:].T) < 1).all()
     assert np.mean(start[:, 1] ** 2) == pytest.approx(0.25, abs=0.02)  # evenly in the disc

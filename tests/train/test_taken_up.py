@@ -176,10 +176,10 @@ def test_an_observer_that_fails_loses_no_step(tmp_path):
 
 
 def test_a_view_that_fails_costs_the_figure_and_not_the_run(tmp_path, monkeypatch):
-    def broken(problem, model):
+    def broken(run, state, model):
         raise ValueError("outside the table")
 
-    monkeypatch.setattr("dngd.train.kept.view", broken)
+    monkeypatch.setattr("dngd.train.kept.look", broken)
     assert dngd.solve(small.problem, steps=2, out=tmp_path / "run", **ADAM).summary["status"] == "finished"
 
 
