@@ -75,3 +75,16 @@ def test_where_no_smooth_function_fits_sizes_are_those_of_a_balance():
     )
     exact = 1e5 / (300 * np.pi) ** 2
     assert exact / 20 < sizes(problem)[0] < 20 * exact
+
+
+def test_a_field_is_larger_than_what_is_prescribed_of_it():
+    """A cable that is held at its left end hangs 500 times as low at the other as the height that it is held at."""
+    problem = dngd.Problem(
+        domain=dngd.Box(x=(0, 1)),
+        conditions={
+            "cable": dngd.Equation(lambda u: u.xx - 100),
+            "held": dngd.Dirichlet(0.1, on="x-"),
+            "free": dngd.Neumann(0.0, on="x+"),
+        },
+    )
+    assert sizes(problem)[0] == pytest.approx(25, rel=0.2)

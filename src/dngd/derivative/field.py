@@ -67,6 +67,10 @@ class Field:
             return outputs[self._start]
         return outputs[self._start : self._start + self._size]
 
+    def _from(self, source: Source) -> "Field":
+        """The same field with numbers from another source."""
+        return Field(self._name, source, self._start, self._size)
+
     @property
     def value(self) -> Array:
         return self._select(self._source.derivative(()))

@@ -18,6 +18,7 @@ from dngd.derivative import partial
 from dngd.network import MLP, PeriodicEmbedding, sine_and_tanh
 from dngd.problem.boundary import Initial, Periodic, Robin, StartResidual
 from dngd.problem.condition import Condition, Equation, Setting, region_of
+from dngd.problem.diffusion import more_diffusion_first
 from dngd.problem.domain import Domain
 from dngd.problem.drift import Drift, find_drift
 from dngd.problem.frame import Frame, FramedResidual, find_frame, row_sizes
@@ -32,7 +33,8 @@ HIDDEN = (40, 40, 40, 40)
 """Hidden layers of the network of a problem that does not bring one."""
 
 FREQUENCY = 10.0
-"""By which its inputs in [−1, 1] are multiplied, in one and two dimensions. From trials on twelve problems."""
+"""By which its inputs in [−1, 1] are multiplied, in one and two dimensions, from trials on twelve problems; in `d`
+dimensions it is `2 / d` of that (docs/notebook/unseen.md)."""
 
 PERIODIC_SCALE = 0.5
 """Multiplies the sine and cosine of a periodic coordinate, which vary faster than the coordinate itself."""
@@ -79,7 +81,8 @@ class Formulation:
         frame = eqx.tree_at(lambda frame: frame.stretch, frame, jnp.asarray(stretch))
         reduced = problem.replaced(conditions=left, network=functools.partial(_network, setting, periodic, scale))
         time = setting.domain.coordinates.axis(TIME) if _can_march(reduced) else None
-        return cls(reduced, frame, row_sizes(setting, left, frame), time)
+        staged = more_diffusion_first(reduced, setting, left, frame)
+        return cls(staged, frame, row_sizes(setting, left, frame), time)
 
     @functools.cached_property
     def drift(self) -> Drift:
@@ -195,7 +198,7 @@ def _network(setting: Setting, periodic: tuple[str, ...], scale: float, key: PRN
     """A network of coordinates in [−1, 1]: sine and tanh side by side, periodic coordinates as sine and cosine."""
     axes = setting.domain.coordinates.axes
     inputs = len(axes) + len(periodic)
-    frequency = FREQUENCY * float(np.sqrt(2 / max(2, len(axes))))
+    frequency = FREQUENCY * 2 / max(2, len(axes))
     mlp = MLP((inputs, *HIDDEN, setting.size), key=key, activation=sine_and_tanh, frequency=frequency)
     return PeriodicEmbedding(mlp, dict.fromkeys(periodic, 2.0), axes, scale=scale) if periodic else mlp
 

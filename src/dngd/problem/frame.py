@@ -30,6 +30,9 @@ SEED = 20_260_000
 FUNCTIONS, WAVES, SPREAD, POINTS = 8, 6, 1.5, 128
 """Random functions, cosines in each, standard deviation of their wave numbers on [−1, 1], and points of a condition."""
 
+LARGER = 3.0
+"""By which a steady field must exceed its prescribed values in a rough solution to have the size that it has there."""
+
 SWEEPS = 3
 """Times that sizes of unknown fields are improved; one is exact where they enter linearly."""
 
@@ -115,31 +118,34 @@ def find_frame(
         return Frame(*map(jnp.asarray, (centre, half, offset, size, np.ones_like(half))), units, logarithmic)
 
     equations = {name: condition for name, condition in conditions.items() if isinstance(condition, Equation)}
-    if known.all() or not equations:
+    steady = "t" not in setting.domain.coordinates.axes
+    if not equations or (known.all() and not steady):
         return frame(size)
     rough = None if source_roughness is None else source_roughness(setting, equations, frame(size))
-    measure = _measure(setting, equations, rough)
+    measure = residuals_of_functions(setting, equations, rough)
     for _ in range(SWEEPS):
         for field in np.flatnonzero(~known):
             alone = np.where(np.arange(len(size)) == field, 0.0, size)
             with_it, without = measure(frame(size)), measure(frame(alone))
             ratios = []
             for name in equations:
-                added, rest = _rms(with_it[name] - without[name]), _rms(without[name])
+                added, rest = root_mean_squares(with_it[name] - without[name]), root_mean_squares(without[name])
                 ratios += (rest / np.where(added > 0, added, 1.0))[(added > 0) & (rest > 0)].tolist()
             if ratios:
                 size[field] *= float(np.exp(np.median(np.log(ratios))))
     if rough_sizes is not None:
         spread = np.zeros(len(half)) if rough is None else rough
-        size = np.where(known, size, size * rough_sizes(setting, conditions, frame(size), spread))
+        factors = rough_sizes(setting, conditions, frame(size), spread)
+        # What is prescribed may be small beside the rest: a beam moves least where it is held.
+        size = np.where(known & ~(steady & (factors > LARGER)), size, size * factors)
     return frame(size)
 
 
 def row_sizes(setting: Setting, conditions: Mapping[str, Condition], frame: Frame) -> dict[str, Array]:
     """The size of each residual of each condition, for random smooth functions of the frame's sizes."""
     found = {}
-    for name, values in _measure(setting, conditions)(frame).items():
-        rows = _rms(values)
+    for name, values in residuals_of_functions(setting, conditions)(frame).items():
+        rows = root_mean_squares(values)
         largest = rows.max(initial=0.0)
         # A residual that is zero for all these functions (of a quantity that nobody varies) keeps its own unit.
         found[name] = jnp.asarray(np.where(rows > 1e-12 * largest, rows, 1.0 if largest == 0 else largest))
@@ -172,7 +178,7 @@ def _sizes_of_fields(
     return offset, size, known
 
 
-def _measure(
+def residuals_of_functions(
     setting: Setting, conditions: Mapping[str, Condition], rough: np.ndarray | None = None
 ) -> Callable[[Frame], dict[str, np.ndarray]]:
     """Residuals `(functions, N, d)` of random smooth functions, for each condition."""
@@ -204,7 +210,7 @@ def _measure(
     return lambda frame: {name: np.asarray(values) for name, values in measured(frame).items()}
 
 
-def _rms(values: np.ndarray) -> np.ndarray:
+def root_mean_squares(values: np.ndarray) -> np.ndarray:
     """Of each residual, over functions and points; what is not finite does not count."""
     finite = np.where(np.isfinite(values), values, 0.0)
     return np.sqrt(np.mean(finite**2, axis=(0, 1)))

@@ -16,6 +16,7 @@ class Stage:
     - `name`: shown in logs.
     - `constants`: values that replace the problem's, such as `{"viscosity": 1 / 100}`.
     - `steps`: how long it lasts at most, and `share`: of the whole budget; whichever ends first.
+    - `loss`: on new points, below which it is solved and over.
 
     **Example:** `Stage("Re = 100", {"viscosity": 1 / 100}, steps=50)`
     """
@@ -24,6 +25,7 @@ class Stage:
     constants: Mapping[str, float] = field(default_factory=dict)
     steps: int | None = None
     share: float | None = None
+    loss: float | None = None
 
     def __post_init__(self):
         if self.steps is None and self.share is None:
@@ -32,6 +34,8 @@ class Stage:
             raise ValueError(f"Stage {self.name!r}: steps={self.steps!r} must be positive")
         if self.share is not None and not 0 < self.share < 1:
             raise ValueError(f"Stage {self.name!r}: share={self.share!r} must lie between 0 and 1")
+        if self.loss is not None and not 0 < self.loss < math.inf:
+            raise ValueError(f"Stage {self.name!r}: loss={self.loss!r} must be positive")
         for name, value in self.constants.items():
             if not math.isfinite(value):
                 raise ValueError(f"Stage {self.name!r}: {name}={value!r} is not finite")
@@ -40,8 +44,9 @@ class Stage:
 EASIER = 100.0
 """How many times larger a constant is at the start of a continuation, where nothing else is said."""
 
-RATIO, STEPS, SHARE = 10**0.5, 50, 0.3
-"""Largest ratio of two values that follow each other, steps at each, and what all of them may take of the budget."""
+RATIO, STEPS, SHARE, SOLVED = 10**0.5, 100, 0.6, 1e-4
+"""Largest ratio of two values that follow each other, most steps at each, what all of them may take of the budget, and
+the loss below which a value is left behind."""
 
 
 def continued(constants: Mapping[str, float], continuation: str | Mapping[str, float]) -> tuple[Stage, ...]:
@@ -61,5 +66,5 @@ def continued(constants: Mapping[str, float], continuation: str | Mapping[str, f
     for number in range(count):
         values = {name: constants[name] * ratio ** (1 - number / count) for name, ratio in ratios.items()}
         label = ", ".join(f"{name} = {value:.3g}" for name, value in values.items())
-        stages.append(Stage(label, values, steps=STEPS, share=SHARE / count))
+        stages.append(Stage(label, values, steps=STEPS, share=SHARE / count, loss=SOLVED))
     return tuple(stages)

@@ -98,6 +98,8 @@ class Schedule:
         steps, _ = position.since(position.stage_began)
         if position.idle >= PATIENCE or (stage.steps is not None and steps >= stage.steps):
             return True
+        if stage.loss is not None and float(np.median(position.fresh[-LOOK_AT:])) < stage.loss:
+            return True
         return stage.share is not None and self._lasted(stage.share, position, position.stage_began)
 
     def phase_is_over(self, position: Position) -> bool:
@@ -234,7 +236,7 @@ class Schedule:
     def window_is_too_long(self, position: Position) -> bool:
         """Whether a window of time makes too little progress because it is too long."""
         window = position.window
-        if not self.marches or window.again or window.length <= SHORTEST:
+        if not self.marches or window.again or window.length <= SHORTEST or not self._past_stages(position):
             return False
         if not makes_no_progress(position.fresh) or self._is_solved(position):
             return False

@@ -22,7 +22,10 @@ def next_stage(run: Run, state: RunState) -> Transition:
     """Go on to the next easier problem, and at last to the problem itself."""
     if not run.schedule.stage_is_over(state.position):
         return None
+    was_solved = run.schedule.stages[state.position.stage].loss is not None  # its λ is that of an end
     state = replace(state, position=state.position.next_stage())
+    if was_solved:
+        state = replace(state, optimizer=run.optimizer(state.position).init(state.model))
     return state, f"stage: {run.schedule.stage_name(state.position) or 'the problem itself'}"
 
 
