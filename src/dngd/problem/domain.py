@@ -14,16 +14,7 @@ from jaxtyping import Array, Bool, Float
 from dngd import check
 from dngd.derivative.names import Coordinates
 from dngd.problem.by_name import check_arguments
-from dngd.problem.region import (
-    Faces,
-    Part,
-    Region,
-    Sphere,
-    directions,
-    named_faces,
-    no_normal,
-    towards_faces,
-)
+from dngd.problem.region import Faces, Part, Region, Sphere, directions, named_faces, no_normal, towards_faces
 
 LEAST_SHARE = 0.01
 """Of a box or its faces that a mask may keep: for each point that it does, as many are drawn as it does not."""
