@@ -48,6 +48,13 @@ def test_a_stage_has_its_share_of_a_budget_of_steps_too():
     assert [plan.stage_is_over(Position(step=step)) for step in (24, 25)] == [False, True]
 
 
+def test_a_stage_ends_once_it_is_solved():
+    plan = schedule((dngd.Stage("easy", {"scale": 1.0}, steps=500, loss=1e-4),), steps=1000)
+    unsolved, solved = (np.append(np.ones(2 * WINDOW - 5), np.full(5, loss)) for loss in (2e-4, 5e-5))
+    assert [plan.stage_is_over(Position(fresh=fresh)) for fresh in (unsolved, solved)] == [False, True]
+    assert not plan.stage_is_over(Position())  # nothing is known yet
+
+
 def test_what_stands_still_goes_on_with_what_comes_next():
     plan = schedule((dngd.Stage("easy", {"scale": 1.0}, steps=500),), method="lbfgs:0.5>dense", steps=1000)
     assert [plan.stage_is_over(Position(idle=idle)) for idle in (PATIENCE - 1, PATIENCE)] == [False, True]
