@@ -55,6 +55,13 @@ def test_a_stage_ends_once_it_is_solved():
     assert not plan.stage_is_over(Position())  # nothing is known yet
 
 
+def test_time_is_cut_where_points_are_lacking_that_cannot_be_afforded():
+    plan = Schedule.of(small.problem, Config(seconds=100.0).resolved(small.problem), drift=lambda share: 0.0)
+    affordable, dear = (Position(**STALLED | {"seconds": seconds}) for seconds in (4.0, 40.0))  # for 40 steps
+    assert [plan.batch_is_too_small(position) for position in (affordable, dear)] == [True, False]
+    assert [plan.window_is_too_long(position) for position in (affordable, dear)] == [False, True]
+
+
 def test_what_stands_still_goes_on_with_what_comes_next():
     plan = schedule((dngd.Stage("easy", {"scale": 1.0}, steps=500),), method="lbfgs:0.5>dense", steps=1000)
     assert [plan.stage_is_over(Position(idle=idle)) for idle in (PATIENCE - 1, PATIENCE)] == [False, True]

@@ -7,8 +7,8 @@ from dngd.problem.data import Data
 from dngd.problem.domain import Ball, Box
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
-from dngd.problem.region import Curve, PointSet
 from dngd.problem.sampling import Adaptive, Sampling
+from dngd.problem.shape import Curve, PointSet
 from dngd.problem.stage import Stage
 
 __all__ = [

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from dngd import check
 from dngd.problem.condition import Condition, Known
 from dngd.problem.prescribed import take
-from dngd.problem.region import PointSet
 from dngd.problem.sampling import Sampling
+from dngd.problem.shape import PointSet
 
 
 class Data(Condition):

@@ -14,7 +14,7 @@ from dngd.problem.boundary import Initial, Periodic, Robin
 from dngd.problem.condition import Condition, Equation
 from dngd.problem.data import Data
 from dngd.problem.domain import Ball, Box, Domain, Masked
-from dngd.problem.region import PointSet
+from dngd.problem.shape import PointSet
 
 MOST_ROWS = 12
 """Of coordinates of a domain that are written out."""

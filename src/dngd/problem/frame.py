@@ -33,8 +33,9 @@ FUNCTIONS, WAVES, SPREAD, POINTS = 8, 6, 1.5, 128
 LARGER = 3.0
 """By which a steady field must exceed its prescribed values in a rough solution to have the size that it has there."""
 
-SWEEPS = 3
-"""Times that sizes of unknown fields are improved; one is exact where they enter linearly."""
+SWEEPS, SAME = 50, 0.05
+"""Most times that sizes of unknown fields are improved, and the relative change below which they stay; one is exact
+where they enter linearly, and squares of fields whose size is far from one take some thirty."""
 
 
 class Frame(eqx.Module):
@@ -124,6 +125,7 @@ def find_frame(
     rough = None if source_roughness is None else source_roughness(setting, equations, frame(size))
     measure = residuals_of_functions(setting, equations, rough)
     for _ in range(SWEEPS):
+        before = size.copy()
         for field in np.flatnonzero(~known):
             alone = np.where(np.arange(len(size)) == field, 0.0, size)
             with_it, without = measure(frame(size)), measure(frame(alone))
@@ -133,6 +135,8 @@ def find_frame(
                 ratios += (rest / np.where(added > 0, added, 1.0))[(added > 0) & (rest > 0)].tolist()
             if ratios:
                 size[field] *= float(np.exp(np.median(np.log(ratios))))
+        if np.allclose(size, before, rtol=SAME, atol=0.0):
+            break
     if rough_sizes is not None:
         spread = np.zeros(len(half)) if rough is None else rough
         factors = rough_sizes(setting, conditions, frame(size), spread)

@@ -19,7 +19,8 @@ from dngd import check
 from dngd.check import unknown
 from dngd.derivative.names import Coordinates, sized
 from dngd.problem.domain import Domain
-from dngd.problem.region import PointSet, Region
+from dngd.problem.region import Region
+from dngd.problem.shape import PointSet
 
 TESTED = 11
 """Values of a parameter at which errors are measured, both ends among them; so many sets for several parameters."""

@@ -17,7 +17,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from dngd import check
 from dngd.check import unknown
-from dngd.problem.region import PointSet, Region
+from dngd.problem.region import Region
+from dngd.problem.shape import PointSet
 
 Method = Literal["uniform", "latin_hypercube", "sobol"]
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float
 from dngd.problem.condition import Condition, Equation
 from dngd.problem.data import Data
 from dngd.problem.domain import Domain
-from dngd.problem.region import Curve, PointSet
+from dngd.problem.shape import Curve, PointSet
 from dngd.program.program import Program
 
 LOOKED_AT = 64

@@ -12,7 +12,8 @@ from jaxtyping import Array, Float
 
 from dngd import check
 from dngd.problem.domain import Ball, Box, Domain, Masked
-from dngd.problem.region import Curve, Faces, Part, PointSet, Region, Sphere
+from dngd.problem.region import Faces, Part, Region, Sphere
+from dngd.problem.shape import Curve, PointSet
 
 BOUNDARY = "boundary"
 """The name of all of a domain's boundary in space."""

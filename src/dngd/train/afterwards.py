@@ -3,17 +3,17 @@ residual is."""
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dngd.problem.data import Data
 from dngd.train.concentration import where_it_is_wrong
-from dngd.train.estimate import FAILED, Estimate, estimate
+from dngd.train.estimate import Estimate, estimate
 from dngd.train.evaluation import evaluated
 from dngd.train.run import Run
 from dngd.train.state import RunState
 from dngd.train.uncertainty import Linearised
-from dngd.train.verdict import verdict
+from dngd.train.verdict import has_converged, verdict
 
 Note = Callable[[str], None]
 
@@ -47,8 +47,11 @@ def look_back(run: Run, state: RunState, outcome: str, message: str, note: Note)
         with or_a_note(note, "no estimate of the error"):
             found.estimate = estimate(run, found.state)
             calibrated = run.formulation.frame is not None and not by_estimate
-            if found.estimate is not None and calibrated and not found.estimate.rel_l2 <= FAILED:
-                found.outcome, found.message = "not_converged", verdict(run, state, found.estimate, found.concentrated)
+            best = replace(state, model=state.best)
+            losses = {name: float(value) for name, value in run.validation_losses(best).items()}
+            if found.estimate is not None and calibrated and not has_converged(found.estimate, losses):
+                told = verdict(run, state, found.estimate, found.concentrated, losses)
+                found.outcome, found.message = "not_converged", told
     if run.problem.coefficients and any(isinstance(one, Data) for one in run.problem.conditions.values()):
         with or_a_note(note, "no error bars of coefficients"):
             if run.config.precision != "float64":

@@ -52,9 +52,6 @@ SAFE = 20.0
 """By which the drift of fields in time is divided: residuals that change their sign, and equations that forget, make
 less of it than residuals of one sign in an equation that does not."""
 
-FAILED = 0.05
-"""Estimate above which a run counts as not converged."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:

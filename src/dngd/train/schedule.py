@@ -246,8 +246,9 @@ class Schedule:
             return True
         steps, _ = position.since(window.since)
         is_tried = steps >= FIRST_STEPS or self.spent_in_window(position) >= TRIAL
-        # Steps that know their own points better than others need more points, and not less time.
-        return is_tried and self.spent(position) < LATEST and overfitting(position.fresh, position.fitted) < OVERFITTED
+        # Steps that know their own points better than others need more points, and not less time, if they can be had.
+        overfits = not overfitting(position.fresh, position.fitted) < OVERFITTED  # or nothing is known of it
+        return is_tried and self.spent(position) < LATEST and not (overfits and self._may_grow(position))
 
     def _is_solved(self, position: Position) -> bool:
         """Whether the window of time is solved, at least roughly."""
