@@ -28,7 +28,7 @@ from dngd.solver.landmarks import LowRank
 from dngd.solver.preconditioner import Woodbury
 
 DAMPING = 1e-5
-KEY = jax.random.key(7)
+SEED = 7
 
 
 class Cavity:
@@ -113,7 +113,7 @@ def trained(problem, steps, rows=850, fixed=False, every=()):
 
 @eqx.filter_jit
 def factor(solver, jacobian, damping):
-    return solver.factor(jacobian, damping, KEY)
+    return solver.factor(jacobian, damping, jax.random.key(SEED))
 
 
 @eqx.filter_jit
@@ -251,7 +251,7 @@ def full_cavity(sufficient, quick):
     r, J = linearization(problem.terms, network, batch, "factored", TILE_BYTES)
     size = J.shape
     # An iteration is a product and an application of the preconditioner; any factor of this size takes as long.
-    random = jax.random.normal(KEY, (size[0], rank))
+    random = jax.random.normal(jax.random.key(SEED), (size[0], rank))
     held = LowRank(random, jnp.asarray(rank), jnp.sum(random**2), jnp.asarray(0.0))
     preconditioner = eqx.filter_jit(Woodbury.of)(held, jnp.asarray(DAMPING))
     product = seconds(eqx.filter_jit(lambda J, u: J.matvec(J.rmatvec(u))), J, r, repeats=3)

@@ -7,7 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import pytest
+
+from dngd.devices import OneDevice
+from dngd.optimize.mesh import as_mesh, over_devices
 
 SCRIPT = Path(__file__).with_name("script.py")
 ROUNDING = 1e-10
@@ -76,3 +81,13 @@ def test_results_are_where_the_parameters_came_from(report):
     assert report["places"]["here"] == 1
     assert report["places"]["there"] == 4
     assert report["places"]["difference"] < ROUNDING
+
+
+def test_one_device_takes_the_path_of_no_devices():
+    """No mesh and no `shard_map`: the arithmetic of `OneDevice` changes nothing."""
+    assert as_mesh(1) is None
+    assert as_mesh(jax.devices()[:1]) is None
+    devices = over_devices(None, lambda *given: given[-1], None, None, (), {})
+    x = jnp.arange(3.0)
+    assert isinstance(devices, OneDevice)
+    assert all(found is x for found in (devices.sum(x), devices.gather(x), devices.here(x), devices.places(x, 3)))

@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -208,6 +209,14 @@ def test_a_port_in_use_ends_all_processes(folder):
         with started(folder, *command, port=taken.getsockname()[1]) as running:
             assert all(ended(running)), logs(folder)
     assert all("could not join" in log for log in logs(folder)), logs(folder)
+
+
+def test_devices_of_several_kinds_are_refused(monkeypatch):
+    kinds = enumerate(("A100", "H100"))
+    devices = [SimpleNamespace(platform="cuda", device_kind=kind, process_index=number) for number, kind in kinds]
+    monkeypatch.setattr(jax, "devices", lambda: devices)
+    with pytest.raises(ValueError, match=r"several kinds: cuda \(A100\), cuda \(H100\)"):
+        processes._check_devices()
 
 
 def test_joining_twice_is_refused(monkeypatch):
