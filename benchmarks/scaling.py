@@ -21,6 +21,7 @@ from pathlib import Path
 import equinox as eqx
 import jax
 from collectives import collectives, sent
+from jax.experimental import multihost_utils
 from measure import RESULTS, save
 from pcg import DAMPING, Cavity
 
@@ -194,6 +195,7 @@ def worker(job):
     address, processes, number, scales, quick = json.loads(job)
     if processes > 1:
         jax.distributed.initialize(address, processes, number)
+        multihost_utils.sync_global_devices("start")  # gloo waits 30 s for others: too short where these still compile
     print(json.dumps(measured_here(scales, quick)), flush=True)
 
 

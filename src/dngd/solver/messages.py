@@ -91,8 +91,9 @@ def _dense(jacobian: FactoredJacobian, shared: bool, via: Exchange, solves: int)
     ring = half * (via.hop(jacobian.bytes / via.itemsize) + via.hop(here**2))
     if not shared:
         return ring + via.gather(here * via.devices * m) + (solves + 1) * via.gather(m) + solves * via.sum(n)
-    width, stages = min(shared_cholesky.WIDTH, here), shared_cholesky.STAGES
-    panels = math.ceil(here / width) * via.devices
+    turns, width = shared_cholesky.cut(here)
+    panels = turns * via.devices
+    stages = min(shared_cholesky.STAGES, panels)
     wide = (stages + 1) / (2 * stages) * panels * width  # mean length of a panel's rows, which grow by stages
     factor = panels * via.sum(width * wide)
     return ring + factor + via.gather(m) + solves * (2 * panels * via.sum(width) + via.gather(m) + via.sum(n))

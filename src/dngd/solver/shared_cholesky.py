@@ -30,6 +30,12 @@ STAGES = 8
 """Parts of the factorisation, each compiled on its own, so that what is finished is not computed with."""
 
 
+def cut(rows: int) -> tuple[int, int]:
+    """Number and width of the panels of a device with so many rows: of equal width, so that few rows are padding."""
+    turns = math.ceil(rows / WIDTH)
+    return turns, math.ceil(rows / turns)
+
+
 class SharedCholesky(eqx.Module):
     """`K + λI = L Lᵀ`. `L` holds NaN where that matrix is not positive definite."""
 
@@ -79,8 +85,7 @@ class SharedKernel(eqx.Module):
     @staticmethod
     def of(kernel: Float[Array, "m all"], devices: ManyDevices) -> "SharedKernel":
         m, device = kernel.shape[0], lax.axis_index(AXIS)
-        width = min(WIDTH, m)
-        turns = math.ceil(m / width)
+        turns, width = cut(m)
         numbers = np.full((devices.count, turns * width), -1)  # of every row on every device
         numbers[:, :m] = devices.numbers()
         order = numbers.reshape(devices.count, turns, width).swapaxes(0, 1).reshape(-1)
@@ -100,11 +105,11 @@ class SharedKernel(eqx.Module):
         local, width, count = jnp.arange(len(self.places)), self.width, self.devices.count
         own = jnp.where(self.padding, 1.0, shift.astype(self.rows.dtype))
         lower = self.rows.at[local, self.places].add(own)
-        turns = lower.shape[0] // width
-        bounds = sorted({round(stage * turns / STAGES) for stage in range(STAGES + 1)})
+        panels = lower.shape[0] // width * count
+        bounds = sorted({round(stage * panels / STAGES) for stage in range(STAGES + 1)})
         corners = []
         for first, last in itertools.pairwise(bounds):
-            lower, found = self._stage(lower, first * count, last * count)
+            lower, found = self._stage(lower, first, last)
             corners.append(found)
         finished = jnp.arange(lower.shape[1]) <= self.places[:, None]
         return SharedCholesky(jnp.where(finished, lower, 0.0), jnp.concatenate(corners), self.devices)
