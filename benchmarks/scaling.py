@@ -97,7 +97,6 @@ def counted(name, devices, quick):
         "planned_bytes": cost.messages.bytes,
         "planned_rounds": cost.messages.rounds,
         "compile_seconds": compiling,
-        "messages": [[one.kind, one.bytes, list(one.loops), times] for one, times in found.items()],
     }
 
 

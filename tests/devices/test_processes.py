@@ -208,7 +208,9 @@ def test_a_port_in_use_ends_all_processes(folder):
         command = ("solve", "decay.py:problem", *SETTINGS, "--steps", "3")
         with started(folder, *command, port=taken.getsockname()[1]) as running:
             assert all(ended(running)), logs(folder)
-    assert all("could not join" in log for log in logs(folder)), logs(folder)
+    first, other = logs(folder)
+    assert "could not join" in first, first
+    assert "could not join" in other or "Terminating process" in other, other  # JAX may be quicker to end it
 
 
 def test_devices_of_several_kinds_are_refused(monkeypatch):
