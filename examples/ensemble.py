@@ -20,7 +20,7 @@ def main(seconds: float = 15.0, steps: int | None = None, out: Path = Path("ense
     error = np.sqrt(np.mean([(one(points) - exact) ** 2 for one in several.members]))
     spread = np.sqrt(np.mean(several.spread(points) ** 2))
     print(f"spread {spread:.1e}, error of a member {error:.1e}")
-    several.plot(out)
+    several.plot().savefig(out, dpi=110)
     return float(np.sqrt(np.mean((several(points) - exact) ** 2) / np.mean(exact**2)))
 
 
