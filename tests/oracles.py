@@ -68,7 +68,7 @@ def check_products(J, matrix, tolerance=TOLERANCE):
 
 def in_form(J, choose):
     """The same Jacobian with other terms' rows written out: `choose` one of the forms, from no term to all."""
-    forms = [possible_forms(J.held(position)) for position in range(len(J.factored_leaves))]
+    forms = [possible_forms(J.held(position)) for position in range(len(J.factored))]
     return dataclasses.replace(J, written=tuple(choose(those, key=len) for those in forms))
 
 

@@ -24,7 +24,7 @@ def number(
 
     **Example:** `number("momentum", 1.5, 0, 1, open_high=True)` raises "momentum=1.5 must be at least 0 and below 1".
     """
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if not _is_real(value):
         raise TypeError(f"{name}={value!r} is not a number{_and(hint)}")
     inside = (low < value if open_low else low <= value) and (value < high if open_high else value <= high)
     if inside and math.isfinite(value):
@@ -113,6 +113,10 @@ def unknown(what: str, name: str, known: Iterable[str], also: Iterable[str] = ()
     close = _closest(name, [*known, *also])
     suggestion = f"; did you mean {close!r}?" if close else ""
     return f"unknown {what} {name!r}: there {'is' if len(known) == 1 else 'are'} {', '.join(known)}{suggestion}"
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _holds_text(values: np.ndarray) -> bool:

@@ -65,7 +65,7 @@ def dual_natural_gradient(**settings: Any) -> optax.GradientTransformationExtraA
     """
     optimizer = DualNaturalGradient(**settings)
 
-    def init(params: PyTree) -> DualNaturalGradientState:
+    def init(params: PyTree) -> PyTree:
         state = optimizer.init(params)
         dtype = jnp.result_type(*jax.tree.leaves(_trained(params)))
         unknown = jnp.full((), jnp.nan, dtype)
@@ -73,13 +73,13 @@ def dual_natural_gradient(**settings: Any) -> optax.GradientTransformationExtraA
 
     def update(
         updates: PyTree,
-        state: DualNaturalGradientState,
+        state: PyTree,  # a DualNaturalGradientState; for optax every state is a tree of arrays
         params: PyTree | None = None,
         *,
         terms: Sequence[Term] | None = None,
         batch: Mapping[str, Any] | None = None,
         **others: Any,
-    ) -> tuple[PyTree, DualNaturalGradientState]:
+    ) -> tuple[PyTree, PyTree]:
         if params is None or terms is None or batch is None:
             missing = [
                 name for name, value in (("params", params), ("terms", terms), ("batch", batch)) if value is None

@@ -130,7 +130,8 @@ class DualGaussNewton(optx.AbstractLeastSquaresSolver[PyTree, Array, Any, Progre
 
         result = optx.RESULTS.where(state.idle >= PATIENCE, optx.RESULTS.nonlinear_divergence, optx.RESULTS.successful)
         result = optx.RESULTS.where(ended_by(NONFINITE), optx.RESULTS.nonfinite, result)
-        result = optx.RESULTS.where(ended_by(BROKEN), optx.RESULTS.singular, result)
+        singular: Any = optx.RESULTS.singular  # annotated as a result of lineax, which has it from there
+        result = optx.RESULTS.where(ended_by(BROKEN), singular, result)
         return state.finished, result
 
     def postprocess(self, fn, y, aux, args, options, state, tags, result) -> tuple[PyTree, Any, dict[str, Any]]:

@@ -1,6 +1,7 @@
 """The parameters as a vector space: the float arrays of a pytree, in order, treated as one vector."""
 
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -13,9 +14,9 @@ from jaxtyping import Array, Bool, Float, PyTree
 class Space(eqx.Module):
     """Shapes, type and order of the parameters; everything that is not a float array is left out."""
 
-    treedef: jax.tree_util.PyTreeDef = eqx.field(static=True)
+    treedef: Any = eqx.field(static=True)  # a PyTreeDef, which has no type that checkers know
     shapes: tuple[tuple[int, ...], ...] = eqx.field(static=True)
-    dtype: jnp.dtype = eqx.field(static=True)
+    dtype: np.dtype = eqx.field(static=True)
 
     @staticmethod
     def of(params: PyTree) -> "Space":

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array
 
 
@@ -46,7 +46,7 @@ class Term(eqx.Module):
         )
         if isinstance(weight, bool) or not numeric:
             raise TypeError(f"Term {self.name!r}: weight={weight!r} is not a number; pass a float or an array")
-        if isinstance(weight, jax.core.Tracer) or (hasattr(weight, "dtype") and np.ndim(weight) > 1):
+        if isinstance(weight, Tracer) or (hasattr(weight, "dtype") and np.ndim(weight) > 1):
             if np.ndim(weight) > 1:
                 raise ValueError(
                     f"Term {self.name!r}: weight has shape {np.shape(weight)}; pass a scalar or one weight per point"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from dngd.catalogue import gallery
 from dngd.catalogue.allen_cahn import allen_cahn
 from dngd.catalogue.burgers import burgers
 from dngd.catalogue.cavity import cavity
@@ -45,4 +46,20 @@ def load(name: str) -> Problem:
     return CATALOGUE[name]()
 
 
-__all__ = ["CATALOGUE", "FIRST", "GALLERY", "GROUPS", "PAPER", "load", *CATALOGUE]
+__all__ = [
+    "CATALOGUE",
+    "FIRST",
+    "GROUPS",
+    "PAPER",
+    "allen_cahn",
+    "burgers",
+    "cavity",
+    "fokker_planck",
+    "heat",
+    "inverse",
+    "kovasznay",
+    "load",
+    "poisson10",
+    "poisson100k",
+]
+__all__ += gallery.__all__

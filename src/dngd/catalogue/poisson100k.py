@@ -7,6 +7,7 @@ over pairs: `Δ[(1 − ‖x‖²) g] = (1 − ‖x‖²) Δg − 4 x·∇g − 2
 import functools
 import math
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 
 import equinox as eqx
 import jax
@@ -18,8 +19,8 @@ from dngd.catalogue.two_body import PAIRS, SMALL
 from dngd.derivative import sample_indices, stochastic_ball_laplacian
 from dngd.network import MLP, VanishOnSphere
 from dngd.problem.accuracy import Reference
-from dngd.problem.condition import Condition
-from dngd.problem.domain import Ball
+from dngd.problem.condition import Condition, Residual, Setting
+from dngd.problem.domain import Ball, Domain
 from dngd.problem.orthogonal import draws_of_a_sweep, orthogonal_directions
 from dngd.problem.preset import paper_preset
 from dngd.problem.problem import Problem
@@ -89,15 +90,18 @@ class StochasticPoisson(Condition):
     """
 
     two_body: str = eqx.field(static=True)
-    points: int = eqx.field(static=True, default=100)
+    _: KW_ONLY
+    points: int | None = eqx.field(static=True, default=100)
     weight: float = 1.0
     indices: int = eqx.field(static=True, default=16)
-    sampling: Sampling = Sampling()
+    sampling: Sampling | None = Sampling()
 
-    def draw(self, key, domain, count):
+    def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> dict[str, Array]:
         return self.draw_in_turn(key, 0, domain, count)
 
-    def draw_in_turn(self, key, number, domain, count):
+    def draw_in_turn(self, key: PRNGKeyArray, number: int | Array, domain: Domain, count: int) -> dict[str, Array]:
+        if not isinstance(domain, Ball):
+            raise TypeError(f"StochasticPoisson: {domain!r} is not a ball")
         bases, others = jax.random.split(key)
         away, choice = jax.random.split(jax.random.fold_in(others, number))
         radius = jax.random.uniform(away, (count, 1), minval=SMALLEST_RADIUS * domain.radius, maxval=domain.radius)
@@ -109,11 +113,11 @@ class StochasticPoisson(Condition):
         largest = domain.radius * math.sqrt(2 / domain.dimension)
         return {"x": x, "indices": chosen, "source": source(x, self.two_body, largest)}
 
-    def draws_before_settling(self, domain, count):
+    def draws_before_settling(self, domain: Domain, count: int) -> int:
         # The first sweep finds every slope while others are still missing, the second one what that made wrong.
         return 2 * draws_of_a_sweep(count, domain.dimension)
 
-    def residual(self, setting):
+    def residual(self, setting: Setting) -> Residual:
         return _residual
 
 

@@ -1,7 +1,9 @@
 """`dngd doctor`."""
 
 import importlib.util
+import math
 import time
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -31,14 +33,16 @@ def doctor() -> int:
     """Show versions, devices and the cache of compiled programs, and solve a small problem as a self-test."""
     facts = {name: str(value) for name, value in environment().items()}
     facts["devices"] = ", ".join(f"{one.platform} ({one.device_kind})" for one in jax.devices())
-    facts["cache"] = jax.config.jax_compilation_cache_dir or "off"
+    config: Any = jax.config  # whose attributes are made when JAX is imported
+    facts["cache"] = config.jax_compilation_cache_dir or "off"
     facts["precision"] = "float64, unless --precision says otherwise"
     missing = [name for name in OPTIONAL if importlib.util.find_spec(name) is None]
     facts["missing"] = ", ".join(f"{name} (pip install 'dngd[{OPTIONAL[name]}]')" for name in missing) or "nothing"
     for name, value in facts.items():
         print(f"{name:<12} {value}")
     began = time.perf_counter()
-    error = solve(self_test(), steps=25, quiet=True).rel_l2
+    measured = solve(self_test(), steps=25, quiet=True).rel_l2
+    error = math.inf if measured is None else measured
     passed, took = error < ENOUGH, time.perf_counter() - began
     verdict = "passed" if passed else "FAILED"
     print(f"{'self-test':<12} {verdict}: relative error {error:.1e}, {took:.0f} s with compiling")

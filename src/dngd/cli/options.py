@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
 
 import tyro
 
@@ -59,7 +59,10 @@ def _metavar(hint: Any) -> str:
 
 
 Typed = _typed(Config, optimizer=_typed(OptimizerSettings))
-Settings = Annotated[Typed, tyro.conf.arg(name="")]
+if TYPE_CHECKING:  # a class that is made has no name for type checkers
+    Settings = Any
+else:
+    Settings = Annotated[Typed, tyro.conf.arg(name="")]
 
 
 def split_pairs(arguments: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from dngd.cli.exit_code import exit_code
 from dngd.cli.options import File, Flag, Log, Out, Problem, Settings, Typed, given
 from dngd.cli.together import Machines, Together
-from dngd.config import Config
+from dngd.config import Resolved
 from dngd.solution import Solution
 from dngd.solution.solve import named, solved
 from dngd.train.directory import RunDirectoryError, read_config, read_summary
@@ -51,7 +51,7 @@ def loggers(log: Log, out: Path) -> list[Observer]:
     return [known[name]() for name in dict.fromkeys(log)] if leads() else []
 
 
-def default_directory(problem: str, config: Config) -> Path:
+def default_directory(problem: str, config: Resolved) -> Path:
     """Return a name that says what the run is, with a number if another run or a finished one has that name."""
     method = config.method.replace(">", "-").replace(":", "")
     preset = "" if config.preset == "default" else f"-{config.preset}"
@@ -60,7 +60,7 @@ def default_directory(problem: str, config: Config) -> Path:
     return next(path for path in candidates if not path.exists() or _is_unfinished(path, config))
 
 
-def _is_unfinished(path: Path, config: Config) -> bool:
+def _is_unfinished(path: Path, config: Resolved) -> bool:
     """Return whether this very run was interrupted there."""
     try:
         summary, stored = read_summary(path), read_config(path)

@@ -4,13 +4,14 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from dngd import check
 from dngd.config.method import BASELINES, check_method, keeps_its_points, phases
 from dngd.config.optimizer import OptimizerSettings
 from dngd.config.setting import at_least, check_all, described, filled, make, one_of, setting
 
+Made = TypeVar("Made", bound="Config")
 Precision = Literal["float64", "float32"]
 BUDGETS = ("seconds", "steps")
 MOST_POINTS = 10**9
@@ -66,12 +67,10 @@ class Config:
     )
 
     def __post_init__(self):
-        if not isinstance(self.optimizer, OptimizerSettings):
-            made = make(OptimizerSettings, self.optimizer, "optimizer setting")
-            object.__setattr__(self, "optimizer", made)
+        object.__setattr__(self, "optimizer", _as_settings(self.optimizer))
         check_all(self)
 
-    def resolved(self, problem: Any) -> "Config":
+    def resolved(self, problem: Any) -> "Resolved":
         """Fill in every setting for a problem: the given value, else that of the preset, else the default."""
         presets = {"default": {}} | dict(problem.presets)
         name = self.preset or "default"
@@ -86,21 +85,16 @@ class Config:
         values |= {name: budget.get(name) for name in BUDGETS}
         values["points"] = self._points(problem, preset, values)
         inner = preset.get("optimizer", {})
-        values["optimizer"] = self.optimizer.resolved(inner if isinstance(inner, Mapping) else vars(inner))
-        found = dataclasses.replace(self, **values)
-        if self.target is not None and problem.reference is None and not found._estimates:
+        settings = _as_settings(self.optimizer)
+        values["optimizer"] = settings.resolved(inner if isinstance(inner, Mapping) else vars(inner))
+        found = Resolved(**values)
+        if self.target is not None and problem.reference is None and not _estimates(found):
             raise ValueError(
                 f"target={self.target!r}: problem {problem.name!r} has no reference to measure errors against, and "
                 f"with method={found.method!r} they are not estimated; give it one, or a budget of seconds or steps, "
                 "or use method='auto' with its momentum and damping"
             )
         return found
-
-    @property
-    def _estimates(self) -> bool:
-        """Whether errors can be estimated: by a step at a λ that can be set, whose velocity is kept."""
-        settings, last = self.optimizer, phases(self.method)[-1].method
-        return last not in BASELINES and bool(settings.momentum) and settings.damping in (None, "gain_ratio")
 
     def _points(self, problem: Any, preset: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, int]:
         """Count the points of the first steps. A method that keeps its points starts with those of the conditions
@@ -118,7 +112,7 @@ class Config:
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Config":
+    def from_dict(cls: type[Made], values: Mapping[str, Any]) -> Made:
         """Make settings from a mapping, such as a YAML file; an unknown name is refused with the nearest one."""
         inner = [item.name for item in dataclasses.fields(OptimizerSettings)]
         for name in values:
@@ -133,3 +127,33 @@ class Config:
     def extendable(cls) -> list[str]:
         """Return the settings that may change when a run is resumed."""
         return [item.name for item in dataclasses.fields(cls) if item.metadata.get("extendable")]
+
+
+if TYPE_CHECKING:
+
+    @dataclass(frozen=True)
+    class Resolved(Config):
+        """Settings that have met their problem: those with a default have a value."""
+
+        method: str = ""
+        preset: str = ""
+        seed: int = 0
+        precision: Precision = "float64"
+        doublings: int = 0
+        settle: float = 0.0
+        stages: bool = True
+        balance: int = 0
+        checkpoint_seconds: float = 0.0
+        optimizer: OptimizerSettings = OptimizerSettings()
+else:
+    Resolved = Config
+
+
+def _as_settings(given: OptimizerSettings | Mapping[str, Any]) -> OptimizerSettings:
+    return given if isinstance(given, OptimizerSettings) else make(OptimizerSettings, given, "optimizer setting")
+
+
+def _estimates(config: Resolved) -> bool:
+    """Whether errors can be estimated: by a step at a λ that can be set, whose velocity is kept."""
+    settings, last = config.optimizer, phases(config.method)[-1].method
+    return last not in BASELINES and bool(settings.momentum) and settings.damping in (None, "gain_ratio")

@@ -30,11 +30,15 @@ def setting(help: str, check: Check, default: Any = None, *, extendable: bool = 
 
 def described(kind: type[Settings]) -> type[Settings]:
     """List a class's settings in its docstring, from the phrases for the command line."""
-    known = [item for item in dataclasses.fields(kind) if "help" in item.metadata]
+    known = [item for item in _fields(kind) if "help" in item.metadata]
     lines = [f"- `{item.name}`: {item.metadata['help']}{_default(item.metadata.get('default'))}." for item in known]
     before, example, after = inspect.cleandoc(kind.__doc__ or "").partition("**Example:**")
     kind.__doc__ = "\n".join((f"{before}**Arguments:**", "", *lines, "", f"{example}{after}"))
     return kind
+
+
+def _fields(kind: Any) -> tuple[dataclasses.Field, ...]:
+    return dataclasses.fields(kind)
 
 
 def _default(value: Any) -> str:
@@ -53,7 +57,7 @@ def at_least(least: int) -> Check:
 
 def check_all(settings: Any) -> None:
     """Check every setting that was given; numbers of NumPy become Python's, which YAML can hold."""
-    for item in dataclasses.fields(settings):
+    for item in _fields(settings):
         value = _plain(getattr(settings, item.name))
         object.__setattr__(settings, item.name, value)
         if value is not None and "check" in item.metadata:
@@ -64,7 +68,7 @@ def make(kind: type[Settings], values: Mapping[str, Any], what: str = "setting")
     """Make settings from a mapping; refuse unknown names and suggest the nearest one."""
     if not isinstance(values, Mapping):
         raise TypeError(f"{what}s={values!r} must map names to values")
-    known = [item.name for item in dataclasses.fields(kind)]
+    known = [item.name for item in _fields(kind)]
     for name in values:
         if name not in known:
             raise ValueError(check.unknown(what, str(name), known))
@@ -74,7 +78,7 @@ def make(kind: type[Settings], values: Mapping[str, Any], what: str = "setting")
 def filled(settings: Any, preset: Mapping[str, Any]) -> dict[str, Any]:
     """Return the value of every setting: the given one, else the preset's, else the default."""
     values = {}
-    for item in dataclasses.fields(settings):
+    for item in _fields(settings):
         choices = (getattr(settings, item.name), preset.get(item.name), item.metadata.get("default"))
         values[item.name] = next((choice for choice in choices if choice is not None), None)
     return values

@@ -197,5 +197,13 @@ class _Value:
 
 # `jnp.sin` and its like are jitted, and jit takes pytrees: a field is one leaf, its value. (JAX no longer
 # asks arguments of jitted functions for `__jax_array__`, but asks again inside.)
-jax.tree_util.register_pytree_node(Field, lambda field: ((field.value,), None), lambda _, leaves: _Value(*leaves))
-jax.tree_util.register_pytree_node(_Value, lambda held: ((held.value,), None), lambda _, leaves: _Value(*leaves))
+def _leaf(held: Any) -> tuple[tuple[Any], None]:
+    return (held.value,), None
+
+
+def _of_leaf(_: None, leaves: tuple[Any]) -> Any:
+    return _Value(*leaves)
+
+
+for kind in (Field, _Value):
+    jax.tree_util.register_pytree_node(kind, _leaf, _of_leaf)

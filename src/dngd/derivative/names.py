@@ -80,14 +80,13 @@ class Coordinates:
 
     def axis(self, name: str) -> int:
         """Return the one axis that a name stands for."""
-        positions = self.positions(name)
-        if len(positions) > 1:
-            first, last = self.axes[positions[0]], self.axes[positions[-1]]
+        first, *others = self.positions(name)
+        if others:
             raise ValueError(
-                f"{name!r} is a group of {len(positions)} coordinates, {first} to {last}; differentiate along one of "
-                "them, or use laplacian, gradient or divergence"
+                f"{name!r} is a group of {1 + len(others)} coordinates, {self.axes[first]} to {self.axes[others[-1]]}; "
+                "differentiate along one of them, or use laplacian, gradient or divergence"
             )
-        return positions[0]
+        return first
 
     def parse(self, attribute: str) -> tuple[int, ...] | None:
         """Return the axes along which `u.<attribute>` differentiates; None if it is not made of coordinate names.

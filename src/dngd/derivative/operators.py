@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from dngd.derivative.jet import Block, Jet, Wanted, row
+from dngd.derivative.jet import Block, Wanted
 from dngd.derivative.multi_index import closure
-from dngd.derivative.taylor import along_axes, taylor
+from dngd.derivative.taylor import Derivatives, along_axes, taylor
 
 Function = Callable[[Array], Array]
 
@@ -36,7 +36,7 @@ def directional(function: Function, x: Float[Array, " d"], *directions: Float[Ar
             distinct.append(direction)
     index = tuple(sorted(numbers))
     wanted = Wanted(len(distinct), closure([index]))
-    return taylor(function, x, [Block(direction, stacked=False) for direction in distinct], wanted).along(index, wanted)
+    return taylor(function, x, [Block(direction, stacked=False) for direction in distinct], wanted).along(index)
 
 
 def partial(function: Function, x: Float[Array, " d"], indices: Sequence[int]) -> Float[Array, "..."]:
@@ -53,7 +53,7 @@ def partial(function: Function, x: Float[Array, " d"], indices: Sequence[int]) -
     index = tuple(sorted(axes.index(i) for i in indices))
     wanted = Wanted(len(axes), closure([index]))
     seeds = [along_axes(axes, len(x), x.dtype)] if axes else []
-    return taylor(function, x, seeds, wanted).along(index, wanted)
+    return taylor(function, x, seeds, wanted).along(index)
 
 
 def gradient(function: Function, x: Float[Array, " d"]) -> Float[Array, "... d"]:
@@ -63,7 +63,7 @@ def gradient(function: Function, x: Float[Array, " d"]) -> Float[Array, "... d"]
 
     **Example:** `gradient(net, jnp.array([0.5, 0.5]))`
     """
-    return jnp.moveaxis(_pass(function, x, Wanted(len(x))).stacked(), 0, -1)
+    return jnp.moveaxis(_pass(function, x, Wanted(len(x))).first, 0, -1)
 
 
 def divergence(function: Function, x: Float[Array, " d"]) -> Float[Array, ""]:
@@ -98,10 +98,10 @@ def value_gradient_laplacian(
 
     **Example:** `u, slope, curvature = value_gradient_laplacian(net, x)`
     """
-    jet = _pass(function, x, Wanted(len(x), laplacian=len(x)))
-    return jet.value, jnp.moveaxis(jet.stacked(), 0, -1), row(jet.rest, -1)
+    found = _pass(function, x, Wanted(len(x), laplacian=len(x)))
+    return found.value, jnp.moveaxis(found.first, 0, -1), found.laplacian
 
 
-def _pass(function: Function, x: Array, wanted: Wanted) -> Jet:
+def _pass(function: Function, x: Array, wanted: Wanted) -> Derivatives:
     """Along all coordinates."""
     return taylor(function, x, [along_axes(range(len(x)), len(x), x.dtype)], wanted)

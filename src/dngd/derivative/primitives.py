@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 from jax.extend.core import Jaxpr, JaxprEqn, Literal
 
-from dngd.program.program import TRANSPARENT
+from dngd.program.program import TRANSPARENT, aval_of
 
 
 def _names(text: str) -> frozenset[str]:
@@ -42,8 +42,8 @@ def is_entrywise(equation: JaxprEqn, dependent: Sequence[int]) -> bool:
     """
     if len(equation.outvars) != 1:
         return False
-    shape = equation.outvars[0].aval.shape
-    operands = [equation.invars[position].aval for position in dependent]
+    shape = aval_of(equation.outvars[0]).shape
+    operands = [aval_of(equation.invars[position]) for position in dependent]
     if any(operand.shape != shape for operand in operands):
         return False
     if any(jnp.issubdtype(operand.dtype, jnp.complexfloating) for operand in operands):
@@ -69,7 +69,7 @@ def _is_elementwise_body(jaxpr: Jaxpr, dependent: set[int], shape: tuple[int, ..
         }
         if not positions:
             continue
-        if any(variable.aval.shape != shape for variable in equation.outvars):
+        if any(aval_of(variable).shape != shape for variable in equation.outvars):
             return False
         name = equation.primitive.name
         if name in _BODIES:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from dngd.derivative.jet import Jet, Wanted, row
+from dngd.derivative.jet import Wanted
 from dngd.derivative.multi_index import closure
 from dngd.derivative.names import Coordinates
-from dngd.derivative.taylor import along_axes, taylor
+from dngd.derivative.taylor import Derivatives, along_axes, taylor
 
 HIGHEST = 8
 """Order of derivatives; compiling the twelfth takes for ever."""
@@ -26,7 +26,7 @@ class Requests:
         """Compute all of them in one pass through the network."""
         axes, wanted = self.plan(coordinates)
         seeds = [along_axes(axes, len(point), point.dtype)] if axes else []
-        return Computed(coordinates, axes, wanted, taylor(network, point, seeds, wanted))
+        return Computed(coordinates, axes, taylor(network, point, seeds, wanted))
 
     def plan(self, coordinates: Coordinates) -> tuple[tuple[int, ...], Wanted]:
         """Choose the axes to differentiate along, those of the Laplacian first, and what is wanted along them.
@@ -68,7 +68,7 @@ class Recorder:
         return jnp.zeros(self.outputs)
 
     def requests(self) -> Requests:
-        indices = sorted(self.asked - {None}, key=lambda index: (len(index), index))
+        indices = sorted((one for one in self.asked if one is not None), key=lambda index: (len(index), index))
         return Requests(tuple(indices), None in self.asked)
 
 
@@ -78,13 +78,12 @@ class Computed:
 
     coordinates: Coordinates
     axes: tuple[int, ...]
-    wanted: Wanted
-    jet: Jet
+    derivatives: Derivatives
 
     def derivative(self, axes: tuple[int, ...]) -> Array:
         try:
             index = tuple(sorted(self.axes.index(axis) for axis in axes))
-            return self.jet.along(index, self.wanted)
+            return self.derivatives.along(index)
         except ValueError:
             names = ", ".join(self.coordinates.axes[axis] for axis in axes)
             raise ValueError(
@@ -93,7 +92,7 @@ class Computed:
             ) from None
 
     def laplacian(self) -> Array:
-        if self.wanted.laplacian:
-            return row(self.jet.rest, -1)
+        if self.derivatives.wanted.laplacian:
+            return self.derivatives.laplacian
         parts = [self.derivative((axis, axis)) for axis in self.coordinates.spatial]
         return sum(parts[1:], start=parts[0])

@@ -5,6 +5,8 @@ the derivatives `f', f'', …` of a scalar function, and `anything` asks JAX for
 derivatives of the operation, so that whatever JAX can differentiate is exact here too.
 """
 
+import functools
+import operator
 from collections.abc import Callable, Sequence
 
 import jax
@@ -32,7 +34,8 @@ def linear(function: Callable[..., list[Array]], jets: Sequence[Jet], wanted: Wa
         ]
         for blocks in zip(*(jet.first for jet in jets), strict=True)
     ]
-    rests = [None] * len(outputs) if jets[0].rest is None else jax.vmap(push)(*(jet.rest for jet in jets))
+    held = [jet.rest for jet in jets if jet.rest is not None]
+    rests = jax.vmap(push)(*held) if held else [None] * len(outputs)
     return [
         Jet(value, first, rest) for value, first, rest in zip(outputs, zip(*firsts, strict=True), rests, strict=True)
     ]
@@ -75,12 +78,10 @@ def elementwise(function: Callable[[Array], Array], jet: Jet, wanted: Wanted) ->
     for index in wanted.higher:
         total = jnp.zeros_like(value)
         for count, blocks in partitions(index):
-            factors = [jet.along(block, wanted) for block in blocks]
-            if all(factor is not None for factor in factors):
-                product = factors[0]
-                for factor in factors[1:]:
-                    product = product * factor
-                total = total + count * slopes[len(blocks) - 1] * product
+            derivatives = (jet.along(block, wanted) for block in blocks)
+            factors = [derivative for derivative in derivatives if derivative is not None]
+            if len(factors) == len(blocks):
+                total = total + count * slopes[len(blocks) - 1] * functools.reduce(operator.mul, factors)
         rest.append(total)
     if wanted.laplacian:
         total = slopes[1] * jnp.sum(first[: wanted.laplacian] ** 2, axis=0)
@@ -136,8 +137,8 @@ def anything(function: Callable[..., list[Array]], jets: Sequence[Jet], wanted: 
         append(_along_curve(function, jets, index, wanted))
     if wanted.laplacian:
         total = [jnp.sum(rows, axis=0) for rows in jax.vmap(second)(*(rows[: wanted.laplacian] for rows in firsts))]
-        if jets[0].rest is not None:
-            pushed = push(*(row(jet.rest, -1) for jet in jets))
+        if held := [jet.rest for jet in jets if jet.rest is not None]:
+            pushed = push(*(row(rest, -1) for rest in held))
             total = [a + b for a, b in zip(total, pushed, strict=True)]
         append(total)
     return [

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from dngd.derivative.jet import Block, Wanted, row
+from dngd.derivative.jet import Block, Wanted
 from dngd.derivative.taylor import taylor
 from dngd.program.lookup import unit_vectors
 
@@ -60,8 +60,8 @@ def stochastic_laplacian(
     """
     count = len(indices)
     wanted = Wanted(count, laplacian=count)
-    jet = taylor(function, x, [Block(unit_vectors(indices, len(x), x.dtype), apart=True)], wanted)
-    return (dimension or len(x)) / count * row(jet.rest, -1)
+    found = taylor(function, x, [Block(unit_vectors(indices, len(x), x.dtype), apart=True)], wanted)
+    return (dimension or len(x)) / count * found.laplacian
 
 
 def stochastic_ball_laplacian(
@@ -81,6 +81,6 @@ def stochastic_ball_laplacian(
     """
     count, d = len(indices), len(x)
     seeds = [Block(unit_vectors(indices, d, x.dtype), apart=True), Block(x, stacked=False, apart=True)]
-    jet = taylor(function, x, seeds, Wanted(count + 1, laplacian=count))
-    radial, estimate = row(jet.stacked(), count), d / count * row(jet.rest, -1)
-    return (1 - x @ x) * estimate - 4 * radial - 2 * d * jet.value
+    found = taylor(function, x, seeds, Wanted(count + 1, laplacian=count))
+    radial, estimate = found.along((count,)), d / count * found.laplacian
+    return (1 - x @ x) * estimate - 4 * radial - 2 * d * found.value

@@ -6,6 +6,7 @@ jitted, mapped over points and differentiated again.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,16 +14,38 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dngd.derivative.entrywise import Entrywise, source_of
-from dngd.derivative.jet import Block, Jet, Wanted
+from dngd.derivative.jet import Block, Jet, Wanted, row
+from dngd.derivative.multi_index import Index
 from dngd.derivative.primitives import BILINEAR, LINEAR, is_entrywise
 from dngd.derivative.rules import anything, bilinear, elementwise, homogeneous, linear
 from dngd.program.lookup import unit_vectors
-from dngd.program.program import Operation, trace
+from dngd.program.program import Operation, aval_of, trace
+
+
+@dataclass(frozen=True)
+class Derivatives:
+    """A value and all its wanted derivatives, zeros included."""
+
+    value: Array
+    first: Array  # (D, …)
+    rest: Array  # (wanted.rest, …)
+    wanted: Wanted
+
+    def along(self, index: Index) -> Array:
+        """`∂_index` of the function."""
+        if len(index) == 0:
+            return self.value
+        return row(self.first, index[0]) if len(index) == 1 else row(self.rest, self.wanted.higher.index(index))
+
+    @property
+    def laplacian(self) -> Array:
+        """The sum of second derivatives, if that was wanted."""
+        return row(self.rest, -1)
 
 
 def taylor(
     function: Callable[[Array], Array], point: Float[Array, " d"], seeds: Sequence[Block], wanted: Wanted
-) -> Jet:
+) -> Derivatives:
     r"""Value and wanted derivatives of `function` at `point`.
 
     **Arguments:**
@@ -31,7 +54,6 @@ def taylor(
     - `seeds`: the directions, in blocks `(k, d)` or single `(d,)`; those of the Laplacian come first.
     - `wanted`: which derivatives along them.
 
-    **Returns:** a jet with `value`, one block `first` of `(D, …)` and `rest` of `(wanted.rest, …)`.
 
     **Example:** value, gradient and Laplacian:
     `taylor(u, x, [along_axes((0, 1), 2, x.dtype)], Wanted(2, laplacian=2))`
@@ -46,10 +68,9 @@ def taylor(
     if not isinstance(output, Jet):  # does not depend on the point
         zeros = jnp.zeros((count, *jnp.shape(output)), jnp.result_type(output, point.dtype))
         output = Jet(output, (Block(zeros),))
-    if output.rest is None:
-        rest = jnp.zeros((wanted.rest, *output.value.shape), output.value.dtype)
-        output = Jet(output.value, output.first, rest)
-    return output.merged()
+    value, rest = output.value, output.rest
+    rest = jnp.zeros((wanted.rest, *value.shape), value.dtype) if rest is None else rest
+    return Derivatives(value, output.stacked(), rest, wanted)
 
 
 def along_axes(axes: Sequence[int], size: int, dtype: Any) -> Block:
@@ -71,7 +92,7 @@ def _apply(operation: Operation, operands: Sequence[Any], wanted: Wanted) -> Seq
     """One operation: jets in, jets out."""
     name, run, equation = operation.name, operation.apply, operation.equation
     dependent = [i for i, operand in enumerate(operands) if isinstance(operand, (Jet, Entrywise))]
-    floating = [i for i, variable in enumerate(equation.outvars) if jnp.issubdtype(variable.aval.dtype, np.inexact)]
+    floating = [i for i, variable in enumerate(equation.outvars) if jnp.issubdtype(aval_of(variable).dtype, np.inexact)]
     if not dependent:
         return run(*operands)
     if floating and is_entrywise(equation, dependent):
@@ -96,7 +117,8 @@ def _apply(operation: Operation, operands: Sequence[Any], wanted: Wanted) -> Seq
             reciprocal = elementwise(jnp.reciprocal, jets[1], wanted)
             return [bilinear(jnp.multiply, jets[0], reciprocal, wanted)]
         if name in BILINEAR:
-            return [bilinear(lambda a, b: function(a, b)[0], *jets, wanted)]
+            a, b = jets
+            return [bilinear(lambda *values: function(*values)[0], a, b, wanted)]
     if name in BILINEAR:  # in one of its operands: linear, without an offset
         results = homogeneous(function, jets[0], wanted)
     else:

@@ -91,5 +91,6 @@ def cheapest_forms(leaves: Sequence[Sequence[Factors | None]]) -> tuple[tuple[in
 
 def possible_forms(held: Sequence[Factors | None]) -> list[tuple[int, ...]]:
     """From no term to all terms that use the leaf."""
-    ranked = sorted((i for i, one in enumerate(held) if one is not None), key=lambda i: -held[i].products)
+    products = {i: one.products for i, one in enumerate(held) if one is not None}
+    ranked = sorted(products, key=lambda i: -products[i])
     return [tuple(sorted(ranked[:count])) for count in range(len(ranked) + 1)]

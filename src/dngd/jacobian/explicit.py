@@ -24,7 +24,8 @@ class ExplicitJacobian(Jacobian):
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.matrix.shape
+        m, n = self.matrix.shape
+        return m, n
 
     def explain(self) -> str:
         return f"all {self.shape[1]} columns are stored"
@@ -77,4 +78,5 @@ def explicit_linearization(
         block = jax.vmap(lambda *point, term=term: rows_at_point(term, leaves, point))(*term.points)  # (N, d, n)
         parts.append((block * term.scale[:, None, None]).reshape(-1, residuals.space.dimension))
         values.append(term.at_all_points(leaves).reshape(-1))
-    return jnp.concatenate(values), ExplicitJacobian(residuals.space, jnp.concatenate(parts), residuals.devices)
+    jacobian = ExplicitJacobian(space=residuals.space, matrix=jnp.concatenate(parts), devices=residuals.devices)
+    return jnp.concatenate(values), jacobian

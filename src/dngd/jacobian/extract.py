@@ -31,8 +31,15 @@ def factored_linearization(
         scaled = tuple(_scaled(layout, factor, term.scale) for layout, factor in zip(used, factors, strict=True))
         blocks.append(TermFactors(scaled, plain * term.scale[:, None, None]))
     written = cheapest_forms([[term.factors[position] for term in blocks] for position in range(len(used))])
-    jacobian = FactoredJacobian(space, layouts, tuple(blocks), written, obstacles, tile_bytes, residuals.devices)
-    return jnp.concatenate(values), jacobian
+    return jnp.concatenate(values), FactoredJacobian(
+        space=space,
+        layouts=layouts,
+        terms=tuple(blocks),
+        written=written,
+        obstacles=obstacles,
+        tile_bytes=tile_bytes,
+        devices=residuals.devices,
+    )
 
 
 def _at_point(term: TracedTerm, layouts: tuple[Layout | None, ...], leaves: Sequence[Array], point: Sequence[Array]):
@@ -58,8 +65,9 @@ def _at_point(term: TracedTerm, layouts: tuple[Layout | None, ...], leaves: Sequ
         read = program.run([*own, *point], special)
 
         def left(site: Site, layout: Layout):
-            if layout.is_look_up(site):
-                return site.look_up.indices(read).reshape(-1)
+            look_up = layout.look_up(site)
+            if look_up is not None:
+                return look_up.indices(read).reshape(-1)
             return site.left(read(program.operations[site.operation].inputs[site.operand]), read)
 
         return jnp.asarray(read(program.outputs[0])), [[left(s, layout) for s in sites] for layout, sites in used]
@@ -90,7 +98,7 @@ def _join(layout: Layout, sites: tuple[Site, ...], lefts, cotangents):
     dense, indices, others = {"rows": [], "columns": []}, [], []
     for site, left, cotangent in zip(sites, lefts, cotangents, strict=True):
         right = jnp.swapaxes(jax.vmap(site.right)(cotangent), 0, 1)  # (q, d, free)
-        if layout.is_look_up(site):
+        if layout.look_up(site) is not None:
             indices.append(left)
             others.append(right)
         else:
@@ -116,6 +124,7 @@ def _scaled(layout: Layout, factors, scale: Float[Array, " N"]) -> Factors | Non
     rows, columns, picks = factors
     factor = scale[:, None, None]
     rows, columns = (rows * factor, columns) if rows.size < columns.size else (rows, columns * factor)
-    if picks is not None:
-        picks = Picks(picks[0], picks[1] * factor, layout.looked_up)
-    return Factors(rows, columns, picks)
+    if picks is None or layout.looked_up is None:
+        return Factors(rows, columns, None)
+    index, other = picks
+    return Factors(rows, columns, Picks(index, other * factor, layout.looked_up))

@@ -58,8 +58,9 @@ class FactoredJacobian(Jacobian):
         return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(self.terms))
 
     @property
-    def factored_leaves(self) -> list[int]:
-        return [leaf for leaf, layout in enumerate(self.layouts) if layout is not None]
+    def factored(self) -> dict[int, Layout]:
+        """The layouts of the factored leaves, by the numbers of these."""
+        return {leaf: layout for leaf, layout in enumerate(self.layouts) if layout is not None}
 
     @property
     def offsets(self) -> list[int]:
@@ -73,7 +74,7 @@ class FactoredJacobian(Jacobian):
     def explain(self) -> str:
         products = {
             leaf: sum(factors.products for factors in self.held(position) if factors is not None)
-            for position, leaf in enumerate(self.factored_leaves)
+            for position, leaf in enumerate(self.factored)
         }
         lines = []
         for leaf, (name, shape) in enumerate(zip(self.space.names, self.space.shapes, strict=True)):
@@ -100,7 +101,7 @@ class FactoredJacobian(Jacobian):
 
     def column_flops(self, count: int) -> float:
         plain = sum(2.0 * term.plain.size for term in self.terms) * count
-        leaves = range(len(self.factored_leaves))
+        leaves = range(len(self.factored))
         return plain + sum(cost.column_flops(self.held(position), count)[0] for position in leaves)
 
     @eqx.filter_jit
@@ -108,7 +109,7 @@ class FactoredJacobian(Jacobian):
         leaves = self.space.leaves(v)
         plain = [leaf.reshape(-1) for leaf, layout in zip(leaves, self.layouts, strict=True) if layout is None]
         plain = jnp.concatenate([jnp.zeros(0, self.space.dtype), *plain])
-        matrices = [self.layouts[leaf].matrix(leaves[leaf]) for leaf in self.factored_leaves]
+        matrices = [layout.matrix(leaves[leaf]) for leaf, layout in self.factored.items()]
         parts = []
         for term in self.terms:
             total = term.plain @ plain
@@ -122,13 +123,13 @@ class FactoredJacobian(Jacobian):
     def rmatvec(self, u: Float[Array, " m"]) -> PyTree:
         self.check_rows(u)
         leaves = [jnp.zeros(shape, self.space.dtype) for shape in self.space.shapes]
-        plain = 0.0
+        plain = jnp.zeros(self.terms[0].plain.shape[2], self.space.dtype)
         for term, offset in zip(self.terms, self.offsets, strict=True):
             piece = u[offset : offset + term.rows].reshape(term.plain.shape[:2])
             plain = plain + jnp.tensordot(piece, term.plain, 2)
-            for leaf, factors in zip(self.factored_leaves, term.factors, strict=True):
+            for (leaf, layout), factors in zip(self.factored.items(), term.factors, strict=True):
                 if factors is not None:
-                    leaves[leaf] = leaves[leaf] + self.layouts[leaf].leaf(factors.rmatvec(piece))
+                    leaves[leaf] = leaves[leaf] + layout.leaf(factors.rmatvec(piece))
         start = 0
         for leaf, layout in enumerate(self.layouts):
             if layout is None:
@@ -164,7 +165,7 @@ class FactoredJacobian(Jacobian):
     @eqx.filter_jit
     def _columns(self, indices: Int[Array, " l"]) -> Float[Array, "m l"]:
         landmarks, count = self._take(indices), indices.shape[0]
-        positions = range(len(self.factored_leaves))
+        positions = range(len(self.factored))
         written = [position for position in positions if cost.column_flops(self.held(position), count)[1]]
         block = jnp.zeros((self.shape[0], count), self.space.dtype)
         block = add_columns_of_rows(self, block, indices, written)
@@ -194,16 +195,16 @@ class FactoredJacobian(Jacobian):
         parts = []
         for term in self.terms:
             columns, start = [], 0
-            blocks = dict(zip(self.factored_leaves, term.factors, strict=True))
-            for leaf, layout in enumerate(self.layouts):
-                size = self.space.sizes[leaf]
+            held = dict(zip(self.factored, term.factors, strict=True))
+            for leaf, (layout, size) in enumerate(zip(self.layouts, self.space.sizes, strict=True)):
+                factors = held.get(leaf)
                 if layout is None:
                     block = term.plain[:, :, start : start + size]
                     start += size
-                elif blocks[leaf] is None:
+                elif factors is None:
                     block = jnp.zeros((*term.plain.shape[:2], size), self.space.dtype)
                 else:
-                    block = layout.leaf(blocks[leaf].explicit())
+                    block = layout.leaf(factors.explicit())
                 columns.append(block.reshape(term.rows, size))
             parts.append(jnp.concatenate(columns, axis=1))
         return jnp.concatenate(parts)
@@ -211,19 +212,19 @@ class FactoredJacobian(Jacobian):
     def _take(self, indices: Int[Array, " l"]) -> TermFactors:
         """Single rows of the Jacobian as the factors of a term of scalar residuals."""
         factors, indices = [], self.devices.places(indices, self.shape[0])
-        for position, leaf in enumerate(self.factored_leaves):
+        for position, layout in enumerate(self.factored.values()):
             held = [
-                (term, offset)
-                for term, offset in zip(self.terms, self.offsets, strict=True)
-                if term.factors[position] is not None
+                (term, one, offset)
+                for term, one, offset in zip(self.terms, self.held(position), self.offsets, strict=True)
+                if one is not None
             ]
-            counts = [max((term.factors[position].counts[i] for term, _ in held), default=0) for i in (0, 1)]
+            counts = [max((one.counts[i] for _, one, _ in held), default=0) for i in (0, 1)]
             total = None
-            for term, offset in held:
+            for term, one, offset in held:
                 d = term.plain.shape[1]
                 inside = (indices >= offset) & (indices < offset + term.rows)
                 local = jnp.clip(indices - offset, 0, term.rows - 1)
-                picked = term.factors[position].take(local // d, local % d, counts, self.layouts[leaf].looked_up)
+                picked = one.take(local // d, local % d, counts, layout.looked_up)
                 picked = jax.tree.map(lambda x, inside=inside: _where_axis_1(inside, x), picked)
                 total = picked if total is None else jax.tree.map(jnp.add, total, picked)
             factors.append(total)

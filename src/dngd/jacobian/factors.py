@@ -6,7 +6,10 @@ with `W` laid out as an `a × b` matrix. The factor that comes from the forward 
 the output `o` of a vector residual; its output axis then has length one and is shared by broadcasting.
 """
 
+import functools
+import operator
 from collections.abc import Sequence
+from typing import Literal
 
 import equinox as eqx
 import jax
@@ -15,6 +18,9 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from dngd.program.lookup import take
+
+Side = Literal["rows", "columns"]
+"""One of the two factors of an outer product."""
 
 LARGEST_UNROLLED = 12
 """Products of a leaf up to which its explicit rows are summed term by term: one fused pass over the result, up to six
@@ -26,7 +32,7 @@ class Picks(eqx.Module):
 
     index: Int[Array, "p N"]  # -1 for a zero vector
     other: Float[Array, "p N d c"]
-    side: str = eqx.field(static=True)  # "rows" or "columns": where the unit vectors are
+    side: Side = eqx.field(static=True)  # where the unit vectors are
 
     @property
     def products(self) -> int:
@@ -88,7 +94,7 @@ class Factors(eqx.Module):
         return Factors(rows, self.columns, picks)
 
     def take(
-        self, points: Int[Array, " l"], outputs: Int[Array, " l"], counts: Sequence[int], side: str | None
+        self, points: Int[Array, " l"], outputs: Int[Array, " l"], counts: Sequence[int], side: Side | None
     ) -> "Factors":
         """The factors of single rows of the Jacobian, padded with zeros to `counts` products."""
 
@@ -99,7 +105,7 @@ class Factors(eqx.Module):
             return factor[:, points, outputs if factor.shape[2] > 1 else 0][:, :, None]
 
         rows, columns, picks = pick(self.rows), pick(self.columns), None
-        if counts[1]:
+        if counts[1] and side is not None:
             width = (rows if side == "columns" else columns).shape[3]
             index = jnp.zeros((0, len(points)), int) if self.picks is None else self.picks.index[:, points]
             other = jnp.zeros((0, len(points), 1, width)) if self.picks is None else pick(self.picks.other)
@@ -109,7 +115,8 @@ class Factors(eqx.Module):
     def inner(self, other: "Factors") -> Float[Array, "N d M e"]:
         """Kernel tile `Σ_kk' (rows rowsᵀ) ∘ (columns columnsᵀ)`."""
         pairs = ((inner, *map(getattr, (self, other), kinds)) for inner, kinds in INNER.items())
-        return sum(inner(x, y) for inner, x, y in pairs if x is not None and y is not None)
+        parts = (inner(x, y) for inner, x, y in pairs if x is not None and y is not None)
+        return functools.reduce(operator.add, parts)
 
     def inner_dense(self, other: "Factors") -> Float[Array, "N d M e"]:
         """The dense products against each other."""
@@ -131,7 +138,7 @@ class Factors(eqx.Module):
                 total = total + row[..., :, None] * column[..., None, :]
         else:
             total = jnp.einsum("kioa,kiob->ioab", rows, columns)
-        return total if self.picks is None else total + self.picks.explicit(total.shape[2:])
+        return total if self.picks is None else total + self.picks.explicit((rows.shape[3], columns.shape[3]))
 
     def matvec(self, v: Float[Array, "a b"]) -> Float[Array, "N d"]:
         if self.rows.shape[2] <= self.columns.shape[2]:
@@ -192,7 +199,7 @@ def _weighted(weights, x, facing):
         return jnp.sum(weights * x, axis=2, keepdims=True)
     # Term by term, which takes half the time of a reduction.
     each = (jnp.unstack(jnp.broadcast_to(y, (*y.shape[:2], outputs, y.shape[3])), axis=2) for y in (weights, x))
-    return sum(weight * y for weight, y in zip(*each, strict=True))[:, :, None]
+    return functools.reduce(operator.add, map(operator.mul, *each))[:, :, None]
 
 
 def _summed(x: Float[Array, "q N d c"]) -> Float[Array, "N d"]:

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import PyTree
 
 from dngd.check import unknown
@@ -46,7 +47,7 @@ def check_finite(params: PyTree, batch: Mapping[str, Any]) -> None:
 
 def _first_bad(leaf: Any) -> tuple[int, ...] | None:
     """The index of the first number that is not finite."""
-    if isinstance(leaf, jax.core.Tracer) or not hasattr(leaf, "dtype") or not jnp.issubdtype(leaf.dtype, jnp.inexact):
+    if isinstance(leaf, Tracer) or not hasattr(leaf, "dtype") or not jnp.issubdtype(leaf.dtype, jnp.inexact):
         return None
     finite = np.isfinite(np.asarray(leaf))
     return None if finite.all() else tuple(int(i) for i in np.argwhere(~finite)[0])

@@ -3,8 +3,8 @@
 import abc
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, Float, Int, PyTree
 
 from dngd.devices import Devices
@@ -46,7 +46,7 @@ class Jacobian(eqx.Module):
                 f"indices of type {indices.dtype} and shape {indices.shape} do not name residual rows; "
                 "pass a vector of at least one integer"
             )
-        if not isinstance(indices, jax.core.Tracer) and bool(jnp.any((indices < -m) | (indices >= m))):
+        if not isinstance(indices, Tracer) and bool(jnp.any((indices < -m) | (indices >= m))):
             raise IndexError(f"indices {indices} leave the range of {m} residual rows")
         return jnp.where(indices < 0, indices + m, indices)
 

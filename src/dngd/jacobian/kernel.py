@@ -118,8 +118,9 @@ def _over_panels(jacobians, add: Callable, target: Target, leaves: Sequence[int]
     whole = []  # leaves of one panel each; several of them are one product
     if plain and first.terms[0].plain.shape[2]:
         whole.append([jnp.concatenate([term.plain.reshape(term.rows, -1) for term in J.terms]) for J in jacobians])
+    layouts = tuple(first.factored.values())
     for position in leaves:
-        a, b = first.layouts[first.factored_leaves[position]].sides
+        a, b = layouts[position].sides
         tiles = Tiles.cut(a, max(1, largest // (b * first.shape[0] * jnp.dtype(dtype).itemsize)))
         starts, fresh = jnp.asarray(tiles.starts), jnp.asarray(tiles.fresh)
 

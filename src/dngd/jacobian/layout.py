@@ -6,6 +6,8 @@ import math
 import equinox as eqx
 from jaxtyping import Array, Float
 
+from dngd.jacobian.factors import Side
+from dngd.program.lookup import LookUp
 from dngd.program.sites import Site, Uses
 
 
@@ -15,7 +17,7 @@ class Layout(eqx.Module):
     shape: tuple[int, ...] = eqx.field(static=True)
     rows: tuple[int, ...] = eqx.field(static=True)
     columns: tuple[int, ...] = eqx.field(static=True)
-    looked_up: str | None = eqx.field(static=True, default=None)  # side on which products are look-ups
+    looked_up: Side | None = eqx.field(static=True, default=None)  # side on which products are look-ups
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -36,12 +38,13 @@ class Layout(eqx.Module):
         moved = split.transpose(*range(len(batch)), *(len(batch) + axis for axis in inverse))
         return moved.reshape(*batch, *self.shape)
 
-    def side(self, site: Site) -> str:
+    def side(self, site: Site) -> Side:
         """The side on which a site's forward value stands."""
         return "rows" if site.contracted == self.rows else "columns"
 
-    def is_look_up(self, site: Site) -> bool:
-        return site.look_up is not None and self.side(site) == self.looked_up
+    def look_up(self, site: Site) -> LookUp | None:
+        """The look-up that a site is, if it is one on the side where this leaf is looked up."""
+        return site.look_up if self.side(site) == self.looked_up else None
 
     def _squeezed(self) -> tuple[list[int], tuple[int, ...]]:
         kept = [axis for axis, size in enumerate(self.shape) if size != 1]

@@ -66,7 +66,13 @@ def linearized(residuals: Residuals, terms, params, batch, form: Form, tile_byte
     if form == "matrix_free":
         r = residuals(params)
         return r, MatrixFreeJacobian(
-            residuals.space, r.shape[0], tuple(terms), params, dict(batch), tile_bytes, residuals.devices
+            space=residuals.space,
+            rows=r.shape[0],
+            terms=tuple(terms),
+            params=params,
+            batch=dict(batch),
+            tile_bytes=tile_bytes,
+            devices=residuals.devices,
         )
     if form == "explicit":
         return explicit_linearization(residuals, leaves)

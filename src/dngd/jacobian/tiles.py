@@ -81,12 +81,12 @@ def add_outer(
     """
 
     def square(kernel, rows, columns):
-        row_bytes = (columns[1] - columns[0]) * kernel.dtype.itemsize
-        height = rows[1] - rows[0]
-        strip = max(product_bytes // row_bytes, -(-height // LARGEST_STRIPS), 1)
-        right = panel[columns[0] : columns[1]].T
-        for low in range(*rows, strip):
-            kernel = add_block(kernel, panel[low : min(low + strip, rows[1])] @ right, low, columns[0])
+        (top, bottom), (left, right) = rows, columns
+        row_bytes = (right - left) * kernel.dtype.itemsize
+        strip = max(product_bytes // row_bytes, -(-(bottom - top) // LARGEST_STRIPS), 1)
+        across = panel[left:right].T
+        for low in range(top, bottom, strip):
+            kernel = add_block(kernel, panel[low : min(low + strip, bottom)] @ across, low, left)
         return kernel
 
     def halve(kernel, low, high, depth):

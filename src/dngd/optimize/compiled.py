@@ -16,6 +16,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 
 EMITTERS, LEVEL = "xla_cpu_use_fusion_emitters", "xla_backend_optimization_level"
 OPTIONS: Mapping[str, Any] = {EMITTERS: False, LEVEL: 1}
@@ -46,9 +47,10 @@ class Program:
 
     def __init__(self, function: Callable, options: Mapping[str, Any]):
         functools.update_wrapper(self, function)
-        self._usual = eqx.filter_jit(function)
-        self._quicker = eqx.filter_jit(function, compiler_options=dict(options))
-        self._hasty = eqx.filter_jit(function, compiler_options=dict(ONCE))
+        jit: Any = eqx.filter_jit  # annotated without the options that it hands on to `jax.jit`
+        self._usual = jit(function)
+        self._quicker = jit(function, compiler_options=dict(options))
+        self._hasty = jit(function, compiler_options=dict(ONCE))
 
     def __call__(self, *arguments):
         return self._for(arguments)(*arguments)
@@ -57,7 +59,7 @@ class Program:
         """Compile for arguments of these shapes, so that a call need not; from any thread."""
         self._for(arguments).lower(*arguments).compile()
 
-    def _for(self, arguments: Any) -> Callable:
+    def _for(self, arguments: Any) -> Any:
         if not _is_understood() or _is_traced(arguments):
             return self._usual
         return self._hasty if _hasty.get() else self._quicker
@@ -77,4 +79,4 @@ def _is_understood() -> bool:
 
 def _is_traced(arguments: Any) -> bool:
     """Inside `jax.jit` even a constant is traced; elsewhere (`jax.vmap`) arguments may be."""
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in (jnp.zeros(()), *jax.tree.leaves(arguments)))
+    return any(isinstance(leaf, Tracer) for leaf in (jnp.zeros(()), *jax.tree.leaves(arguments)))

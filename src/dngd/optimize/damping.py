@@ -85,10 +85,12 @@ class LossDamping(_Memoryless):
 
     cap: Schedule = eqx.field(static=True, default=1e-5)
 
-    may_vanish = False
-
     def __check_init__(self):
         check_schedule("cap", self.cap, 0.0, open_low=True)
+
+    @property
+    def may_vanish(self) -> bool:
+        return False
 
     def value(self, state, loss, step):
         return jnp.minimum(loss, at_step(self.cap, step, loss.dtype))
@@ -108,12 +110,14 @@ class DecayDamping(_Memoryless):
     rate: float = eqx.field(static=True, default=0.99)
     floor: float = eqx.field(static=True, default=1e-12)
 
-    may_vanish = False
-
     def __check_init__(self):
         check.number("initial", self.initial, 0.0, open_low=True)
         check.number("rate", self.rate, 0.0, 1.0, open_low=True)
         check.number("floor", self.floor, 0.0)
+
+    @property
+    def may_vanish(self) -> bool:
+        return False
 
     def value(self, state, loss, step):
         exponent = jnp.asarray(step, loss.dtype)
@@ -145,12 +149,14 @@ class GainRatioDamping(Damping):
     floor: float = eqx.field(static=True, default=1e-14)
     ceiling: float = eqx.field(static=True, default=1e6)
 
-    may_vanish = False
-
     def __check_init__(self):
         check.number("floor", self.floor, 0.0, open_low=True)
         check.number("initial", self.initial, self.floor)
         check.number("ceiling", self.ceiling, self.initial)
+
+    @property
+    def may_vanish(self) -> bool:
+        return False
 
     def init(self, dtype):
         return jnp.asarray(self.initial, dtype), jnp.asarray(2.0, dtype)

@@ -11,6 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import PyTree
 
@@ -77,7 +78,7 @@ def everywhere(mesh: Mesh | None, tree: PyTree) -> PyTree:
     sharding = NamedSharding(mesh, EVERYWHERE)
 
     def put(x):
-        if not eqx.is_array(x) or isinstance(x, jax.core.Tracer) or _is_on(mesh, x):
+        if not eqx.is_array(x) or isinstance(x, Tracer) or _is_on(mesh, x):
             return x
         if jax.process_count() == 1:
             return jax.device_put(x, sharding)
@@ -90,7 +91,7 @@ def everywhere(mesh: Mesh | None, tree: PyTree) -> PyTree:
 def back(mesh: Mesh | None, result: PyTree, params: PyTree) -> PyTree:
     """What a step returns, where its parameters came from: on the mesh, or on this process' own device."""
     arrays = [x for x in jax.tree.leaves((params, result)) if eqx.is_array(x)]
-    if mesh is None or any(isinstance(x, jax.core.Tracer) for x in arrays):
+    if mesh is None or any(isinstance(x, Tracer) for x in arrays):
         return result
     if any(_is_on(mesh, x) for x in jax.tree.leaves(params) if isinstance(x, jax.Array)):
         return result

@@ -97,10 +97,12 @@ class RisingMomentum(Momentum):
 
     limit: float = eqx.field(static=True, default=0.98)
 
-    is_off = False
-
     def __check_init__(self):
         check.number("limit", self.limit, 0.0, 1.0, open_low=True, open_high=True)
+
+    @property
+    def is_off(self) -> bool:
+        return False
 
     def init(self, dtype):
         # count of good steps, mean of log loss, its lowest value since the last start

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
 from dngd.devices import Devices
+from dngd.jacobian.extract import factored_linearization
 from dngd.jacobian.jacobian import Jacobian
 from dngd.jacobian.linearize import linearized
 from dngd.jacobian.residuals import Residuals
@@ -101,17 +102,15 @@ def _linearize(
 ) -> tuple[Float[Array, " m"], Jacobian, Solver]:
     """Residual, Jacobian and the solver to take, which is decided from shapes alone."""
     solver, form = optimizer.solver, optimizer.form
-    residual, jacobian = linearized(
-        residuals, terms, params, batch, "factored" if form == "auto" else form, optimizer.tile_bytes
-    )
-    if solver == "auto" or form == "auto":
-        factored = jacobian
-        if form not in ("auto", "factored"):
-            _, factored = linearized(residuals, terms, params, batch, "factored", optimizer.tile_bytes)
-        chosen = plan_jacobian(factored, optimizer.memory)
+    linearization = None
+    if "auto" in (solver, form):
+        linearization = factored_linearization(residuals, residuals.space.leaves(params), optimizer.tile_bytes)
+        chosen = plan_jacobian(linearization[1], optimizer.memory)
         solver = chosen.solver if solver == "auto" else solver
-        if form == "auto" and chosen.form != "factored":
-            residual, jacobian = linearized(residuals, terms, params, batch, chosen.form, optimizer.tile_bytes)
+        form = chosen.form if form == "auto" else form
+    if linearization is None or form != "factored":
+        linearization = linearized(residuals, terms, params, batch, form, optimizer.tile_bytes)
+    residual, jacobian = linearization
     return residual, jacobian, SOLVERS[solver]() if isinstance(solver, str) else solver
 
 

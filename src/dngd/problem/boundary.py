@@ -1,14 +1,17 @@
 """Conditions on the boundary, and at the start."""
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from dngd import check
 from dngd.check import unknown
 from dngd.derivative import directional, partial
-from dngd.problem.condition import Condition, Known, region_of
+from dngd.problem.condition import Condition, Known, Residual, Setting, region_of
+from dngd.problem.domain import Domain
 from dngd.problem.prescribed import Prescribed, Value, take
 from dngd.problem.region import Region
 from dngd.problem.sampling import Sampling
@@ -31,6 +34,7 @@ class Initial(Condition):
     """
 
     value: Value = eqx.field(static=True, default=0.0)
+    _: KW_ONLY
     points: int | None = eqx.field(static=True, default=None)
     weight: float = 1.0
     order: int = eqx.field(static=True, default=0)
@@ -42,10 +46,10 @@ class Initial(Condition):
         if isinstance(self.order, bool) or not isinstance(self.order, int) or self.order < 0:
             raise ValueError(f"Initial: order={self.order!r} must be 0 for the value, 1 for its first derivative, …")
 
-    def draw(self, key, domain, count):
-        return self.sampling.points(key, domain.boundary((f"{self.time}-",)), count)
+    def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> Float[Array, "N d"]:
+        return self.drawing.points(key, domain.boundary((f"{self.time}-",)), count)
 
-    def residual(self, setting):
+    def residual(self, setting: Setting) -> Residual:
         coordinates = setting.domain.coordinates
         if self.time not in coordinates.names:
             hint = "name the coordinate that is time, such as Initial(…, time='y'), or use Dirichlet(…, on='x-')"
@@ -53,7 +57,7 @@ class Initial(Condition):
         axis = coordinates.axis(self.time)
         return StartResidual(Prescribed.of(self.value, self.fields, setting), axis, self.order)
 
-    def known(self, setting, key):
+    def known(self, setting: Setting, key: PRNGKeyArray) -> Known:
         prescribed = Prescribed.of(self.value, self.fields, setting)
         values = prescribed.at(self.draw(key, setting.domain, SEEN))
         return Known(prescribed.outputs, values, self.order, setting.domain.coordinates.axis(self.time))
@@ -79,6 +83,7 @@ class Robin(Condition):
     value: Value = eqx.field(static=True, default=0.0)
     a: float = eqx.field(static=True, default=1.0)
     b: float = eqx.field(static=True, default=1.0)
+    _: KW_ONLY
     points: int | None = eqx.field(static=True, default=None)
     weight: float = 1.0
     fields: tuple[str, ...] | str | None = eqx.field(static=True, default=None)
@@ -91,16 +96,16 @@ class Robin(Condition):
         if not self.a and not self.b:
             raise ValueError("Robin: a=0 and b=0 say nothing about the field; give at least one of them")
 
-    def draw(self, key, domain, count):
-        return self.sampling.points(key, region_of(domain, self.on), count)
+    def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> Float[Array, "N d"]:
+        return self.drawing.points(key, region_of(domain, self.on), count)
 
-    def residual(self, setting):
+    def residual(self, setting: Setting) -> Residual:
         region = region_of(setting.domain, self.on)
         if self.b:
             region.normal(jnp.asarray(setting.domain.window()[0]))  # refuses regions without one
         return _Flux(Prescribed.of(self.value, self.fields, setting), region, self.a, self.b)
 
-    def known(self, setting, key):
+    def known(self, setting: Setting, key: PRNGKeyArray) -> Known:
         prescribed = Prescribed.of(self.value, self.fields, setting)
         values = prescribed.at(self.draw(key, setting.domain, min(SEEN, self.points or SEEN)))
         return Known(prescribed.outputs, values / (self.a or self.b), 0 if self.a else 1)
@@ -145,20 +150,21 @@ class Periodic(Condition):
     """
 
     coordinate: str = eqx.field(static=True)
+    _: KW_ONLY
     points: int | None = eqx.field(static=True, default=None)
     weight: float = 1.0
     order: int = eqx.field(static=True, default=1)
     fields: tuple[str, ...] | str | None = eqx.field(static=True, default=None)
-    sampling: Sampling = Sampling()
+    sampling: Sampling | None = Sampling()
 
     def __check_init__(self):
         check.count("Periodic: order", self.order, least=0)
 
-    def draw(self, key, domain, count):
+    def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> Float[Array, "N d"]:
         domain.pair(self.coordinate)
-        return self.sampling.points(key, domain.boundary((f"{self.coordinate}-",)), count)
+        return self.drawing.points(key, domain.boundary((f"{self.coordinate}-",)), count)
 
-    def residual(self, setting):
+    def residual(self, setting: Setting) -> Residual:
         axis, _, high = setting.domain.pair(self.coordinate)
         return _Jump(setting.outputs(self.fields), axis, high, self.order)
 

@@ -8,7 +8,7 @@ points. Functions given by the user take coordinates and constants by name, one 
 import abc
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple
 
 import equinox as eqx
@@ -68,9 +68,21 @@ class Condition(eqx.Module):
     **Example:** `docs/extending.md` has a condition that makes a solution even.
     """
 
-    points: eqx.AbstractVar[int]  # how many a step uses
+    points: eqx.AbstractVar[int | None]  # how many a step uses; the problem fills in what is left open
     weight: eqx.AbstractVar[float]  # of its term in the loss
-    sampling: eqx.AbstractVar[Sampling]
+    sampling: eqx.AbstractVar[Sampling | None]
+
+    @property
+    def count(self) -> int:
+        """How many points a step uses."""
+        if self.points is None:
+            raise ValueError("how many points a condition has is open until it is part of a Problem; give points=…")
+        return self.points
+
+    @property
+    def drawing(self) -> Sampling:
+        """How points are drawn: uniformly and anew in every step, where nothing is said."""
+        return Sampling() if self.sampling is None else self.sampling
 
     @abc.abstractmethod
     def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> PyTree:
@@ -117,15 +129,16 @@ class Equation(Condition):
     """
 
     equation: Callable = eqx.field(static=True)
+    _: KW_ONLY
     points: int | None = eqx.field(static=True, default=None)
     weight: float = 1.0
     on: Region | tuple[str, ...] | str | None = None
     sampling: Sampling | None = None
 
-    def draw(self, key, domain, count):
-        return self.sampling.points(key, domain if self.on is None else region_of(domain, self.on), count)
+    def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> Float[Array, "N d"]:
+        return self.drawing.points(key, domain if self.on is None else region_of(domain, self.on), count)
 
-    def residual(self, setting):
+    def residual(self, setting: Setting) -> Residual:
         return _EquationResidual(self._compiled(setting), dict(setting.constants))
 
     def outputs(self, setting: Setting) -> int:

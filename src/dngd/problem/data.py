@@ -1,13 +1,17 @@
 """Observations."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float, PRNGKeyArray
+from numpy.typing import ArrayLike
 
 from dngd import check
-from dngd.problem.condition import Condition, Known
+from dngd.problem.condition import Condition, Known, Residual, Setting
+from dngd.problem.domain import Domain
 from dngd.problem.prescribed import take
 from dngd.problem.sampling import Sampling
 from dngd.problem.shape import PointSet
@@ -31,13 +35,23 @@ class Data(Condition):
 
     at: Float[np.ndarray, "N d"]
     values: Float[np.ndarray, "N k"]
-    points: int = eqx.field(static=True)
+    points: int | None = eqx.field(static=True)
     weight: float
     fields: tuple[str, ...] | str | None = eqx.field(static=True)
-    sampling: Sampling
+    sampling: Sampling | None
     noise: float | tuple[float, ...] | None = eqx.field(static=True)
 
-    def __init__(self, at, values, *, points=None, weight=1.0, fields=None, sampling=None, noise=None):
+    def __init__(
+        self,
+        at: ArrayLike,
+        values: ArrayLike,
+        *,
+        points: int | None = None,
+        weight: float = 1.0,
+        fields: tuple[str, ...] | str | None = None,
+        sampling: Sampling | None = None,
+        noise: float | Sequence[float] | None = None,
+    ):
         at, values = check.array("Data: points", at), check.array("Data: values", values)
         if at.ndim == 1:
             raise ValueError(
@@ -64,7 +78,7 @@ class Data(Condition):
         self.weight, self.fields = weight, fields
         self.sampling = Sampling() if sampling is None else sampling
 
-    def draw(self, key, domain, count):
+    def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> dict[str, Array]:
         if self.at.shape[1] != domain.dimension:
             raise ValueError(
                 f"Data: points have {self.at.shape[1]} coordinates, the domain {domain.dimension}: "
@@ -76,13 +90,13 @@ class Data(Condition):
             at, values = at[chosen], values[chosen]
         return {"at": at, "values": values}
 
-    def residual(self, setting):
+    def residual(self, setting: Setting) -> Residual:
         outputs = setting.outputs(self.fields)
         if self.values.shape[1] != len(outputs):
             raise ValueError(f"Data: {self.values.shape[1]} values a point, but {len(outputs)} fields")
         return _Observed(outputs)
 
-    def known(self, setting, key):
+    def known(self, setting: Setting, key: PRNGKeyArray) -> Known:
         return Known(setting.outputs(self.fields), self.values)
 
 

@@ -62,17 +62,17 @@ def condition_html(condition: Condition, setting: Any, constants: Mapping[str, A
         return f"{fields} observed at {len(condition.at)} points"
     if isinstance(condition, Periodic):
         return f"periodic in {name(condition.coordinate).html}, derivatives up to order {condition.order}"
-    outputs = [names[i] for i in setting.outputs(condition.fields)] if hasattr(condition, "fields") else []
+    if not isinstance(condition, (Initial, Robin)):
+        return f"<code>{html.escape(type(condition).__name__)}</code>"
+    outputs = [names[i] for i in setting.outputs(condition.fields)]
     if isinstance(condition, Initial):
         left = [derivative(n, (condition.time,) * condition.order).html for n in outputs]
         low = setting.domain.window()[0][coordinates.axis(condition.time)]
         return (
             _prescribed(left, condition.value, setting, constants) + f" at {name(condition.time).html} = {_number(low)}"
         )
-    if isinstance(condition, Robin):
-        left = [_robin(n, condition.a, condition.b) for n in outputs]
-        return _prescribed(left, condition.value, setting, constants) + _place(condition.on)
-    return f"<code>{html.escape(type(condition).__name__)}</code>"
+    left = [_robin(n, condition.a, condition.b) for n in outputs]
+    return _prescribed(left, condition.value, setting, constants) + _place(condition.on)
 
 
 def domain_html(domain: Domain) -> str:
@@ -122,12 +122,12 @@ def _prescribed(left: list[str], value: Any, setting: Any, constants: Mapping[st
 
 
 def _robin(field: str, a: float, b: float) -> str:
-    u, slope = name(field), name(field).html
-    parts = [number(a) * u] if a else []
+    u = name(field)
+    parts = [(number(a) * u).html] if a else []
     if b:
         factor = "" if b == 1 else f"{number(b).html} "
-        parts.append(f"{factor}∂{slope}/∂<i>n</i>")
-    return " + ".join(part if isinstance(part, str) else part.html for part in parts)
+        parts.append(f"{factor}∂{u.html}/∂<i>n</i>")
+    return " + ".join(parts)
 
 
 def _place(on: Any) -> str:

@@ -160,7 +160,7 @@ class Box(Domain):
 
 
 def _is_interval(value) -> bool:
-    return np.ndim(value) and len(value) == 2 and all(np.ndim(end) == 0 for end in value)
+    return np.ndim(value) > 0 and len(value) == 2 and all(np.ndim(end) == 0 for end in value)
 
 
 def _members(name: str, intervals):

@@ -84,5 +84,5 @@ def _slopes(
         return jnp.atleast_1d(residual(Model(network, dict(setting.coefficients)), point))
 
     none = jnp.zeros(setting.size)
-    both = compiled(jax.vmap(jax.jacfwd(at, (0, 1)), (None, None, 0)), ONCE)(none, none, points)
-    return tuple(np.asarray(one) for one in both)
+    first, second = compiled(jax.vmap(jax.jacfwd(at, (0, 1)), (None, None, 0)), ONCE)(none, none, points)
+    return np.asarray(first), np.asarray(second)

@@ -44,9 +44,9 @@ def fingerprint(problem: Problem) -> dict[str, str]:
 def _fingerprint(problem: Problem, number: Any) -> dict[str, str]:
     setting, key, domain = problem.setting(), jax.random.key(0), problem.domain
     # Conditions see a network of one sine, whose derivatives are traced in a fraction of the time.
-    simple = Model(_Sine(jax.ShapeDtypeStruct((setting.size, domain.dimension), number)), setting.coefficients)
+    simple = Model(_Sine(jax.ShapeDtypeStruct((setting.size, domain.dimension), number)), dict(setting.coefficients))
     parts: dict[str, Any] = {
-        "fields": dict(problem.fields),
+        "fields": problem.sizes,
         "domain": (domain.coordinates.names, domain.window()),
         "constants": setting.constants,
         "coefficients": setting.coefficients,

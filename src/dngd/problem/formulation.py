@@ -7,7 +7,7 @@ of what it sees: coordinates and fields in a `Frame`, residuals in units of them
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -56,23 +56,41 @@ class Window(eqx.Module):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class Time:
+    """The time of a problem that can be solved window by window. Parts of it are given in shares."""
+
+    axis: int
+    low: float
+    high: float
+    frame: Frame  # of all of the time
+
+    def part(self, start: float, length: float) -> tuple[float, float]:
+        """Where a part begins, and how long it is."""
+        return self.low + (self.high - self.low) * start, (self.high - self.low) * length
+
+    def frame_of(self, start: Array | float, length: Array | float) -> Frame:
+        """The frame of the part that begins there and is so long."""
+        return self.frame.window(self.axis, start, length)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Formulation:
     """A problem as it is trained. `problem` has the conditions that are left to training."""
 
     problem: Problem
     frame: Frame | None
     rows: Mapping[str, Array]
-    time: int | None  # axis of time, where the problem can be solved window by window
+    time: Time | None  # where the problem can be solved window by window
 
     @classmethod
     def of(cls, problem: Problem) -> "Formulation":
         if problem.network is not None:
             return cls(problem, None, {}, None)
         setting = problem.setting()
-        built_in = {name for name, condition in problem.conditions.items() if _is_built_in(condition, setting)}
+        built_in = {name: one for name, one in problem.conditions.items() if _is_built_in(one, setting)}
         left = {name: condition for name, condition in problem.conditions.items() if name not in built_in}
         frame = find_frame(setting, left, source_roughness, rough_sizes)
-        periodic = tuple(problem.conditions[name].coordinate for name in sorted(built_in))
+        periodic = tuple(built_in[name].coordinate for name in sorted(built_in))
         cyclic = [setting.domain.coordinates.axis(name) for name in periodic]
         stretch = np.clip(ROUGHNESS * roughness(setting, left, frame) / FREQUENCY, 1.0, STEEPEST)
         # A periodic coordinate is seen by its sine and cosine, and these are stretched instead.
@@ -80,15 +98,26 @@ class Formulation:
         stretch[cyclic] = 1.0
         frame = eqx.tree_at(lambda frame: frame.stretch, frame, jnp.asarray(stretch))
         reduced = problem.replaced(conditions=left, network=functools.partial(_network, setting, periodic, scale))
-        time = setting.domain.coordinates.axis(TIME) if _can_march(reduced) else None
+        time = None
+        if _can_march(reduced):
+            axis = setting.domain.coordinates.axis(TIME)
+            low, high = (end[axis] for end in setting.domain.window())
+            time = Time(axis, low, high, frame)
         staged = more_diffusion_first(reduced, setting, left, frame)
         return cls(staged, frame, row_sizes(setting, left, frame), time)
+
+    @property
+    def marching(self) -> Time:
+        """The time of a problem that is solved window by window."""
+        if self.time is None:
+            raise ValueError("this problem is solved as a whole, and not window by window in time")
+        return self.time
 
     @functools.cached_property
     def drift(self) -> Drift:
         """What residuals add up to in time, where the problem can be solved window by window."""
         equations = {name: one for name, one in self.problem.conditions.items() if isinstance(one, Equation)}
-        return find_drift(self.problem.setting(), equations, self.frame, self.rows, self.time)
+        return find_drift(self.problem.setting(), equations, self.marching.frame, self.rows, self.marching.axis)
 
     def init(self, key: PRNGKeyArray) -> Model:
         """The network before training, and first guesses of coefficients, in units of the frame."""
@@ -103,7 +132,7 @@ class Formulation:
         terms = self.problem.terms(constants)
         if self.frame is None:
             return terms
-        frame = self.frame_of(window)
+        frame = self.frame if window is None else self.marching.frame_of(window.start, window.length)
         found = []
         for term in terms:
             residual = term.residual
@@ -113,39 +142,30 @@ class Formulation:
             found.append(Term(term.name, FramedResidual(residual, frame, self.rows[term.name]), term.weight))
         return tuple(found)
 
-    def frame_of(self, window: Window | None) -> Frame:
-        return self.frame if window is None else self.frame.window(self.time, window.start, window.length)
-
     def placed(self, points: PyTree, window: Window | None) -> PyTree:
         """Points of the whole domain moved into a window."""
         if window is None:
             return points
-        low, high = (end[self.time] for end in self.problem.domain.window())
-        time = window.start + window.length * (points[:, self.time] - low) / (high - low)
-        return points.at[:, self.time].set(time)
+        whole = self.marching
+        time = window.start + window.length * (points[:, whole.axis] - whole.low) / (whole.high - whole.low)
+        return points.at[:, whole.axis].set(time)
 
     def window(self, start: float, length: float, before: Model, before_share: tuple[float, float] | None) -> Window:
         """The window that begins at a share of the time; `before_share` is that of the window before it."""
-        low, high = (end[self.time] for end in self.problem.domain.window())
-
-        def part(start: float, length: float) -> tuple[Array, Array]:
-            return jnp.asarray(low + (high - low) * start), jnp.asarray((high - low) * length)
-
-        first = before_share is None
-        known = self.frame.window(self.time, *part(*(before_share or (0.0, 1.0))))
-        return Window(*part(start, length), jnp.asarray(first), before, known)
+        begin, long = map(jnp.asarray, self.marching.part(start, length))
+        before_begin, before_long = map(jnp.asarray, self.marching.part(*(before_share or (0.0, 1.0))))
+        known = self.marching.frame_of(before_begin, before_long)
+        return Window(begin, long, jnp.asarray(before_share is None), before, known)
 
     def continued(self, model: Model, before: tuple[float, float], window: tuple[float, float]) -> Model:
         """The model of one window of time, as `(start, length)` in shares, carried on into the next one."""
-        low, high = (end[self.time] for end in self.problem.domain.window())
-        (old, new) = (
-            self.frame.window(self.time, low + (high - low) * start, (high - low) * length)
-            for start, length in (before, window)
-        )
-        rate = old.stretch[self.time] / old.half[self.time]
-        factor = rate * new.half[self.time] / new.stretch[self.time]
-        offset = rate * (new.centre[self.time] - old.centre[self.time])
-        return Model(model.network.substituted(self.time, factor, offset), model.coefficients)
+        time = self.marching
+        axis, old, new = time.axis, time.frame_of(*time.part(*before)), time.frame_of(*time.part(*window))
+        rate = old.stretch[axis] / old.half[axis]
+        factor = rate * new.half[axis] / new.stretch[axis]
+        offset = rate * (new.centre[axis] - old.centre[axis])
+        network: Any = model.network  # one of `_network`
+        return Model(network.substituted(axis, factor, offset), model.coefficients)
 
     def solution(self, models: list[Model], shares: list[tuple[float, float]]) -> Model:
         """Models of consecutive windows as one model in the units of the problem."""
@@ -153,15 +173,12 @@ class Formulation:
             return models[-1]
         if self.time is None:
             return self.frame.applied(models[-1])
-        low, high = (end[self.time] for end in self.problem.domain.window())
-        ends = [low + (high - low) * start for start, _ in shares[1:]]
-        frames = [
-            self.frame.window(self.time, low + (high - low) * start, (high - low) * length) for start, length in shares
-        ]
-        parts = [frame.applied(model) for frame, model in zip(frames, models, strict=True)]
+        bounds = [self.time.part(*share) for share in shares]
+        parts = [self.time.frame_of(*bound).applied(model) for bound, model in zip(bounds, models, strict=True)]
         if len(parts) == 1:
             return parts[0]
-        return Model(Piecewise([part.network for part in parts], jnp.asarray(ends), self.time), parts[-1].coefficients)
+        ends = jnp.asarray([start for start, _ in bounds[1:]])
+        return Model(Piecewise([part.network for part in parts], ends, self.time.axis), parts[-1].coefficients)
 
 
 class Piecewise(eqx.Module):
@@ -203,7 +220,7 @@ def _network(setting: Setting, periodic: tuple[str, ...], scale: float, key: PRN
     return PeriodicEmbedding(mlp, dict.fromkeys(periodic, 2.0), axes, scale=scale) if periodic else mlp
 
 
-def _is_built_in(condition: Condition, setting: Setting) -> bool:
+def _is_built_in(condition: Condition, setting: Setting) -> TypeGuard[Periodic]:
     """Whether a network can fulfil a condition by construction: periodicity of all fields."""
     return isinstance(condition, Periodic) and setting.outputs(condition.fields) == tuple(range(setting.size))
 

@@ -116,7 +116,15 @@ def find_frame(
     units = {name: jnp.where(value == 0, 1.0, jnp.abs(value)) for name, value in setting.coefficients.items()}
 
     def frame(size: np.ndarray) -> Frame:
-        return Frame(*map(jnp.asarray, (centre, half, offset, size, np.ones_like(half))), units, logarithmic)
+        return Frame(
+            centre=jnp.asarray(centre),
+            half=jnp.asarray(half),
+            offset=jnp.asarray(offset),
+            size=jnp.asarray(size),
+            stretch=jnp.ones_like(half),
+            coefficients=units,
+            logarithmic=logarithmic,
+        )
 
     equations = {name: condition for name, condition in conditions.items() if isinstance(condition, Equation)}
     steady = "t" not in setting.domain.coordinates.axes
@@ -193,7 +201,7 @@ def residuals_of_functions(
     phases = jnp.asarray(random.random((FUNCTIONS, WAVES, setting.size)) * 2 * np.pi)
     residuals = {name: condition.residual(setting) for name, condition in conditions.items()}
     points = {
-        name: condition.draw(jax.random.key(SEED), setting.domain, min(POINTS, condition.points))
+        name: condition.draw(jax.random.key(SEED), setting.domain, min(POINTS, condition.count))
         for name, condition in conditions.items()
     }
 

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from dngd import check
@@ -31,14 +32,10 @@ class Prescribed(eqx.Module):
         outputs = setting.outputs(fields)
         if callable(value):
             check_arguments(value, [*setting.domain.coordinates.names, *setting.constants], "the prescribed value")
-        elif not isinstance(value, jax.core.Tracer):
-            value = check.array("the prescribed value", value)
-        made = cls(
-            value if callable(value) else tuple(np.ravel(value).tolist()),
-            (setting.domain.coordinates, setting.size),
-            outputs,
-            dict(setting.constants),
-        )
+        else:
+            numbers: Any = value if isinstance(value, Tracer) else check.array("the prescribed value", value)
+            value = tuple(np.ravel(numbers).tolist())
+        made = cls(value, (setting.domain.coordinates, setting.size), outputs, dict(setting.constants))
         # Not `made` itself: JAX writes out the function's name, which would be all 10⁵ coordinates.
         point = jax.ShapeDtypeStruct((setting.domain.dimension,), jnp.result_type(float))
         jax.eval_shape(lambda point: made(point), point)
@@ -70,7 +67,7 @@ def _values(prescribed: Prescribed, points: Float[Array, "N d"]) -> Float[Array,
     return jax.vmap(prescribed)(points)
 
 
-def take(values: Array, outputs: tuple[int, ...]) -> Array:
+def take(values: Array | float, outputs: tuple[int, ...]) -> Array:
     """Entries of a vector; a scalar is a vector of one."""
-    values = jnp.atleast_1d(values)
-    return values if outputs == tuple(range(len(values))) else values[np.asarray(outputs)]
+    vector = jnp.atleast_1d(values)
+    return vector if outputs == tuple(range(len(vector))) else vector[np.asarray(outputs)]

@@ -92,8 +92,7 @@ class Problem:
         if not isinstance(self.domain, Domain):
             raise TypeError(f"domain={self.domain!r} is not a domain; pass dngd.Box(x=(0, 1)) or dngd.Ball(3)")
         object.__setattr__(self, "domain", with_parameters(self.domain, self.parameters))
-        fields = (self.fields,) if isinstance(self.fields, str) else self.fields
-        object.__setattr__(self, "fields", sized(fields, "field"))
+        object.__setattr__(self, "fields", self.sizes)
         if not isinstance(self.conditions, Mapping) or not self.conditions:
             raise ValueError("conditions must be a mapping from names to conditions, at least the equation")
         for name, condition in self.conditions.items():
@@ -128,12 +127,10 @@ class Problem:
     def _filled(self, condition: Condition) -> Condition:
         """A condition with what it leaves to the problem: points, and how they are drawn."""
         parts: dict[str, Any] = {}
-        is_equation = isinstance(condition, Equation) and condition.on is None
-        if condition.points is None:
-            alone = self.domain.dimension == 1 and not is_equation  # single points: ends of an interval
-            parts["points"] = 2 if alone else OTHER_POINTS
-            if is_equation:
-                parts["points"] = max(OTHER_POINTS, POINTS // condition.outputs(self.setting()))
+        if condition.points is None and isinstance(condition, Equation) and condition.on is None:
+            parts["points"] = max(OTHER_POINTS, POINTS // condition.outputs(self.setting()))
+        elif condition.points is None:
+            parts["points"] = 2 if self.domain.dimension == 1 else OTHER_POINTS  # the ends of an interval
         if condition.sampling is None:
             parts["sampling"] = Sampling(adaptive=Adaptive()) if self._adapts(condition) else Sampling()
         return dataclasses.replace(condition, **parts) if parts else condition
@@ -144,22 +141,25 @@ class Problem:
         return self.network is None and not single and not has_its_own_points(condition)
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """How many components each field has."""
+        return sized((self.fields,) if isinstance(self.fields, str) else self.fields, "field")
+
+    @property
     def output_names(self) -> list[str]:
         """One name for each output of the network."""
-        return [name if size == 1 else f"{name}{i}" for name, size in self.fields.items() for i in range(size)]
+        return [name if size == 1 else f"{name}{i}" for name, size in self.sizes.items() for i in range(size)]
 
     def setting(self, constants: Mapping[str, float] | None = None) -> Setting:
         """What conditions need to know; `constants` replace the problem's."""
         values = dict(self.constants) | dict(constants or {})
-        return Setting(self.domain, self.fields, _arrays(values), _arrays(self.coefficients))
+        return Setting(self.domain, self.sizes, _arrays(values), _arrays(self.coefficients))
 
     def init(self, key: PRNGKeyArray) -> Model:
         """A new network, and the coefficients' first guesses."""
-        if self.network is None:  # for loops of one's own; dngd.solve takes another (dngd.problem.formulation)
-            network = MLP((self.domain.dimension, *DEFAULT_HIDDEN, sum(self.fields.values())), key=key)
-        else:
-            network = self.network(key)
-        dimension, size = self.domain.dimension, sum(self.fields.values())
+        dimension, size = self.domain.dimension, sum(self.sizes.values())
+        # Ours is for loops of one's own; dngd.solve takes another (dngd.problem.formulation).
+        network = MLP((dimension, *DEFAULT_HIDDEN, size), key=key) if self.network is None else self.network(key)
         try:
             shape = jax.eval_shape(network, jax.ShapeDtypeStruct((dimension,), jnp.result_type(float))).shape
         except (ValueError, TypeError) as error:
@@ -189,13 +189,13 @@ class Problem:
 
     def sample(self, key: PRNGKeyArray, step: int | Array = 0) -> dict[str, Any]:
         """The points of a step, for every condition; adaptive ones as if the residual were constant."""
-        return {name: self.draw(name, key, step, condition.points) for name, condition in self.conditions.items()}
+        return {name: self.draw(name, key, step, condition.count) for name, condition in self.conditions.items()}
 
     def draw(self, name: str, key: PRNGKeyArray, step: int | Array, count: int) -> Any:
         """`count` points of one condition; the same for steps of the same draw."""
         condition = self.conditions[name]
         place = list(self.conditions).index(name)
-        number = condition.sampling.draw_number(step)
+        number = condition.drawing.draw_number(step)
         try:
             return condition.draw_in_turn(jax.random.fold_in(key, place), number, self.domain, count)
         except ValueError as error:
@@ -206,18 +206,15 @@ class Problem:
         """Measures errors; None without a reference."""
         if self.reference is None:
             return None
+        reference = self.reference if isinstance(self.reference, Reference) else Reference(self.reference)
         # One for each precision: it holds constants and true values as arrays.
         precision = jnp.result_type(float).name
         if precision not in self._evaluators:
-            self._evaluators[precision] = self._make_evaluator()
+            try:
+                self._evaluators[precision] = Evaluator(reference, self.setting())
+            except (ValueError, TypeError) as error:
+                raise _about("reference", error) from error
         return self._evaluators[precision]
-
-    def _make_evaluator(self) -> Evaluator:
-        reference = self.reference if isinstance(self.reference, Reference) else Reference(self.reference)
-        try:
-            return Evaluator(reference, self.setting())
-        except (ValueError, TypeError) as error:
-            raise _about("reference", error) from error
 
     def errors(self, model: Callable, quick: bool = False) -> Errors:
         """Relative errors on the test points."""

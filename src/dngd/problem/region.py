@@ -73,10 +73,10 @@ def towards_faces(
     for name in names.names if faces is None else faces:
         axes, sides = np.asarray(named_faces(names, name)).T
         chosen[sides, axes] = True
-    low, size = jnp.asarray(low, points.dtype), jnp.asarray(np.subtract(high, low), points.dtype)
-    unit = (points - low) / size
+    start, size = jnp.asarray(low, points.dtype), jnp.asarray(np.subtract(high, low), points.dtype)
+    unit = (points - start) / size
     both, first, last = 0.5 * (1 - jnp.cos(jnp.pi * unit)), 1 - jnp.cos(jnp.pi / 2 * unit), jnp.sin(jnp.pi / 2 * unit)
-    moved = low + size * jnp.select([chosen.all(axis=0), chosen[0], chosen[1]], [both, first, last], unit)
+    moved = start + size * jnp.select([chosen.all(axis=0), chosen[0], chosen[1]], [both, first, last], unit)
     on_a_face = (unit == 0) | (unit == 1)
     return jnp.where(on_a_face | ~chosen.any(axis=0), points, moved)
 

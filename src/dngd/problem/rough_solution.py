@@ -41,7 +41,7 @@ def rough_sizes(
     phases = jnp.asarray(random.random(FUNCTIONS) * 2 * np.pi)
     points, residuals = {}, {}
     for name, condition in conditions.items():
-        points[name] = condition.draw(jax.random.key(SEED), setting.domain, min(POINTS, condition.points))
+        points[name] = condition.draw(jax.random.key(SEED), setting.domain, min(POINTS, condition.count))
         residuals[name] = condition.residual(setting)
 
     def rows(coefficients: Array) -> tuple[Array, Array]:
@@ -56,7 +56,8 @@ def rough_sizes(
         return (found := jnp.concatenate(parts)), found
 
     linear = compiled(jax.jacfwd(rows, has_aux=True), ONCE)
-    coefficients, lengths = jnp.zeros((setting.size, FUNCTIONS)), []
+    coefficients = before = jnp.zeros((setting.size, FUNCTIONS))
+    lengths = []
     for _ in range(ITERATIONS + 1):
         slopes, value = (np.asarray(one) for one in linear(coefficients))
         if not (np.isfinite(value).all() and np.isfinite(slopes).all()):

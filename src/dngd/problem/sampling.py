@@ -141,7 +141,7 @@ def _uniform(key, count, dimension):
 
 def _single_precision(key, dimension):
     """Uniform numbers of 24 bits, two from each 64 where JAX has these: they cost as much to draw as 32 do."""
-    word = jnp.dtype(jnp.uint64 if jax.config.jax_enable_x64 else jnp.uint32)
+    word = jnp.dtype(jnp.uint64 if jnp.result_type(float) == jnp.float64 else jnp.uint32)
     bits = jax.random.bits(key, (-(-4 * dimension // word.itemsize),), word)
     bits = jax.lax.bitcast_convert_type(bits, jnp.uint32).reshape(-1)[:dimension]
     return (bits >> 8).astype(jnp.float32) * jnp.float32(2**-24)

@@ -100,7 +100,7 @@ def check_inside(name: str, condition: Condition, domain: Domain) -> None:
 def _inside(domain: Domain, points: Float[np.ndarray, "N d"]) -> Bool[np.ndarray, " N"]:
     low, high = (np.asarray(end, float) for end in domain.window())
     size = high - low
-    inside = ((points >= low - SLACK * size) & (points <= high + SLACK * size)).all(axis=1)
+    inside = np.logical_and.reduce((points >= low - SLACK * size) & (points <= high + SLACK * size), axis=1)
     if len(low) > MANY_COORDINATES or not inside.all():
         return inside
     held = np.asarray(domain.contains(jnp.asarray(points)))
@@ -118,13 +118,12 @@ def _on_curve(name: str, curve: Curve, domain: Domain) -> Float[np.ndarray, "N d
     if points.ndim != 2 or not np.isfinite(np.asarray(points)).all():
         raise ValueError(f"condition {name!r}: the curve's function must return finite points of shape (d,)")
     if curve.outward is not None:
-        _check_normals(name, curve, domain, unit, points)
+        _check_normals(name, curve, jax.vmap(curve.outward)(points), domain, unit, points)
     return np.asarray(points)
 
 
-def _check_normals(name: str, curve: Curve, domain: Domain, unit, points: Float[Array, "N d"]) -> None:
+def _check_normals(name: str, curve: Curve, normals: Array, domain: Domain, unit, points: Float[Array, "N d"]) -> None:
     """Refuse normals that are not of unit length, not at right angles to the curve, or point into the domain."""
-    normals = jax.vmap(curve.outward)(points)
     if normals.shape != points.shape:
         raise ValueError(
             f"condition {name!r}: outward returns shape {normals.shape[1:]}; it takes a point of the curve, of shape "

@@ -62,7 +62,7 @@ def view(problem: Problem, model, sizes: tuple[int, ...] | None = None) -> View:
     held = {float(value) for value in middle[shown:]}
     note = ""
     if rest:
-        where = f"{rest[0]} … {rest[-1]}" if len(rest) > 1 else rest[0]
+        where = rest[0] + (f" … {rest[-1]}" if len(rest) > 1 else "")
         note = f"slice at {where} = {held.pop():g}" if len(held) == 1 else f"slice at the middle of {where}"
     return View(
         coordinates.axes[:shown],

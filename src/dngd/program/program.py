@@ -69,6 +69,11 @@ def as_function(equation: JaxprEqn, home: Jaxpr) -> Callable[..., list[Any]]:
     return lambda *values: function(*(values[i] for i in positions))
 
 
+def aval_of(variable: Var | Literal) -> Any:
+    """Shape and type of a variable or literal, neither of which JAX's own annotation knows."""
+    return variable.aval
+
+
 @dataclass(frozen=True)
 class Program:
     """Operations in order, with the numbers of the inputs, the constants and the outputs."""
@@ -81,7 +86,7 @@ class Program:
 
     def aval(self, reference: Reference) -> Any:
         """Shape and type of a value or literal."""
-        return self.avals[reference] if isinstance(reference, int) else reference.aval
+        return self.avals[reference] if isinstance(reference, int) else aval_of(reference)
 
     def run(self, arguments: Sequence[Any], special: Callable | None = None) -> Callable[[Reference], Any]:
         """Evaluate at these inputs; returns how to read a value.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -13,7 +14,7 @@ from dngd.report.curve import LABELS, band, measured, quantity
 from dngd.report.group import Group, group_runs
 from dngd.report.run import Run
 
-STYLE = {"font.size": 11, "axes.titlesize": 12, "axes.axisbelow": True}
+STYLE: dict[Any, Any] = {"font.size": 11, "axes.titlesize": 12, "axes.axisbelow": True}
 DPI = 160
 DIVERGED = 10.0
 """A relative error above this is off the axis, so that it leaves room for the others."""

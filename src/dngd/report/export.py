@@ -7,6 +7,7 @@ an 8-byte length, uncompressed, in the order VTK expects: the first axis fastest
 
 import base64
 from pathlib import Path
+from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -37,7 +38,7 @@ def write_fields(fields: Fields, out: Path, source: str = "the solution") -> Pat
     return out
 
 
-def _npz_arrays(fields: Fields) -> dict[str, np.ndarray]:
+def _npz_arrays(fields: Fields) -> dict[str, Any]:
     """Put axes under their own names, unless a field has the same name, and one array per field."""
     data = _point_data(fields)
     axes = {

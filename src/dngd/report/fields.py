@@ -134,7 +134,8 @@ class Fields:
         which incompressible equations leave open."""
         views = []
         if self.is_flow:
-            velocity, target = self._velocity(self.prediction), self._velocity(self.reference)
+            velocity = self._velocity(self.prediction)
+            target = None if self.reference is None else self._velocity(self.reference)
             views.append(
                 View(
                     "speed",
@@ -166,9 +167,7 @@ class Fields:
             reference = None if reference is None else _interpolate(reference, axis, uniform, k)
         return replace(self, axes=tuple(axes), prediction=prediction, reference=reference)
 
-    def _velocity(self, values: Float[np.ndarray, "n0 n1 f"] | None) -> Float[np.ndarray, "n0 n1 2"] | None:
-        if values is None:
-            return None
+    def _velocity(self, values: Float[np.ndarray, "n0 n1 f"]) -> Float[np.ndarray, "n0 n1 2"]:
         return np.stack([values[..., self.field_names.index(name)] for name in ("u", "v")], -1)
 
 

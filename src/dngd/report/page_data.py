@@ -169,7 +169,9 @@ def _bytes(fields: Sequence[Fields], size: int) -> int:
 def _residual(fields: Fields) -> list[dict[str, Any]]:
     """List the terms with the size of their residual at points; the colours show four decades at most."""
     found, residual = [], fields.residual
-    for number, name in enumerate(() if residual is None else residual.names):
+    if residual is None:
+        return found
+    for number, name in enumerate(residual.names):
         mine = residual.terms == number
         sizes, points = residual.sizes[mine], residual.points[mine]
         positive = sizes[np.isfinite(sizes) & (sizes > 0)]

@@ -117,7 +117,7 @@ def _failure(process: subprocess.Popen, errors: IO[bytes]) -> str:
 class Handler(BaseHTTPRequestHandler):
     """Answers requests whose address begins with the token."""
 
-    server: "Server"
+    server: "Server"  # pyright: ignore[reportIncompatibleVariableOverride] - the one that makes handlers of this kind
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "dngd", ""
     timeout = 60
@@ -184,7 +184,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def log_message(self, *_):
+    def log_message(self, format: str, *arguments: Any) -> None:
         """Say nothing: addresses hold the token."""
 
 

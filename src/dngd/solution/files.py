@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 def save_npz(grid: "Grid", path: Path) -> Path:
     """Write axes, held values and fields under their names."""
+    entries: dict[str, Any] = {**grid.axes, **grid.held, **grid.values}
     with path.open("wb") as stream:
-        np.savez(stream, **dict(grid.axes), **dict(grid.held), **grid.values)
+        np.savez(stream, **entries)
     return path
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +14,9 @@ from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.solution.evaluate import mapped, placed, quantity
 from dngd.train.environment import physical_memory
+
+if TYPE_CHECKING:
+    import xarray
 
 SIZES = {1: 401, 2: 161, 3: 64}
 """Points along each coordinate where nothing is said."""

@@ -99,7 +99,7 @@ def integral(
     def integrand(patch: Patch) -> Callable:
         def at(unit, rest):
             point = patch.place(unit, rest[: domain.space.dimension])
-            given = {"normal": patch.normal(point)[spatial]} if wants_normal else {}
+            given = {"normal": patch.normal(point)[spatial]} if wants_normal and patch.normal is not None else {}
             full = jnp.concatenate([point, rest[domain.space.dimension :]])
             density = patch.density(unit, rest[: domain.space.dimension])
             return jnp.where(density > 0, jnp.ravel(of(full, **given)), 0.0) * density
@@ -128,7 +128,8 @@ def integral(
         )
     width = value.shape[1:] if _is_several(of, domain.dimension, wants_normal, len(spatial)) else ()
     value, error = (one.reshape((*shape, *width)) for one in (value, error))
-    return Integral(*(float(one) if not one.shape else one for one in (value, error)), met, count)
+    value, error = (one if one.shape else float(one) for one in (value, error))
+    return Integral(value, error, met, count)
 
 
 def _at_one(domain, found, functions, values, tolerance, most):
@@ -222,8 +223,10 @@ def _tensor_rule(k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     line = 0.5 + 0.5 * np.concatenate([-_NODES, _NODES[-2::-1]])
     fine, coarse = (0.5 * np.concatenate([one, one[-2::-1]]) for one in (_KRONROD, _GAUSS))
     nodes = np.asarray(list(itertools.product(line, repeat=k))).reshape(len(line) ** k, k)
-    weights = [np.asarray([np.prod(one) for one in itertools.product(rule, repeat=k)]) for rule in (fine, coarse)]
-    return nodes, *weights
+    kronrod, gauss = (
+        np.asarray([np.prod(one) for one in itertools.product(rule, repeat=k)]) for rule in (fine, coarse)
+    )
+    return nodes, kronrod, gauss
 
 
 def _asks_for_normal(function: Callable) -> bool:

@@ -55,11 +55,11 @@ def patches(domain: Domain, on: Region | Iterable[str] | str | None, held: Itera
     if on is None:
         return _of_domain(domain, fixed)
     region = on if isinstance(on, Region) else _named(domain, on)
-    if isinstance(region, Part):
-        whole = _of_faces(region.whole, fixed)
+    if isinstance(region, Part) and isinstance(region.whole, Faces):
+        contains = region.contains
         return [
-            Patch(one.dimension, one.place, one.measure, lambda x: region.contains(x[None])[0], one.normal)
-            for one in whole
+            Patch(one.dimension, one.place, one.measure, lambda x: contains(x[None])[0], one.normal)
+            for one in _of_faces(region.whole, fixed)
         ]
     if isinstance(region, Faces):
         return _of_faces(region, fixed)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,9 @@ from dngd.solution.files import on_mesh
 from dngd.solution.grid import Grid, check_memory, grid
 from dngd.solution.integral import MOST, Integral, integral
 from dngd.train.trainer import working_precision
+
+if TYPE_CHECKING:
+    import matplotlib.figure
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dngd import check
-from dngd.config import Config
+from dngd.config import Config, Resolved
 from dngd.optimize.mesh import as_mesh
 from dngd.problem.problem import Problem
 from dngd.solution.solution import Solution
@@ -126,12 +126,12 @@ def resume(
         problem = _problem_of(path, stored, problem, trust, "resume")
         config = Config.from_dict(settings).resolved(problem)  # before anything is written
 
-        def change() -> None:
+        def change(directory: RunDirectory) -> None:
             with working_precision(config.precision):
                 check_problem(directory.checkpoints, problem)
             directory.change(stored)
 
-        led(change)
+        led(lambda: None if directory is None else change(directory))
         return _trained(problem, config, directory, quiet, observers, mesh)
 
 
@@ -147,7 +147,7 @@ def load(path: str | Path, problem: Problem | str | None = None, *, trust: bool 
     path = Path(path)
     stored = read_config(path)
     problem = _problem_of(path, stored, problem, trust, "load")
-    config = Config.from_dict({key: value for key, value in stored.items() if key != "problem"})
+    config = Resolved.from_dict({key: value for key, value in stored.items() if key != "problem"})
     summary = read_summary(path)
     if summary is None:
         raise ValueError(f"{path} holds no summary yet: the run was stopped before its first step")
@@ -172,7 +172,7 @@ def _mesh(devices: Any) -> Any:
 
 def _trained(
     problem: Problem,
-    config: Config,
+    config: Resolved,
     directory: RunDirectory | None,
     quiet: bool,
     observers: Sequence[Any],

@@ -1,7 +1,7 @@
 """Cholesky factorisation with a shift, by LAPACK on CPUs and the vendor's library elsewhere."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -14,9 +14,6 @@ ATTEMPTS = 8
 """Factorisations tried before giving up; each raises λ a hundredfold, so from ε to beyond ‖K‖."""
 
 GROWTH = 100.0
-
-
-Factor = TypeVar("Factor", bound=Any)
 
 
 class Cholesky(eqx.Module):
@@ -35,6 +32,17 @@ class Cholesky(eqx.Module):
     def right_divide(self, b: Float[Array, "m k"]) -> Float[Array, "m k"]:
         """`B L⁻ᵀ`."""
         return lax.linalg.triangular_solve(self.lower, b, left_side=False, lower=True, transpose_a=True)
+
+
+@runtime_checkable
+class Attempt(Protocol):
+    """A factorisation that may have failed."""
+
+    @property
+    def succeeded(self) -> Bool[Array, ""]: ...
+
+
+Factor = TypeVar("Factor", bound=Attempt)
 
 
 def cholesky(matrix: Float[Array, "k k"], shift: Float[Array, ""]) -> Cholesky:

@@ -1,6 +1,6 @@
 """Dense dual: Cholesky of the kernel `J Jᵀ + λI` in residual space (paper, Section 4.1)."""
 
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 import equinox as eqx
 import jax
@@ -37,7 +37,7 @@ class DenseDual(Solver):
     def __check_init__(self):
         check.count("shared_from", self.shared_from, hint="it is a number of residual rows")
 
-    def shares(self, devices: Devices, rows: int) -> bool:
+    def shares(self, devices: Devices, rows: int) -> TypeGuard[ManyDevices]:
         """Whether the factorisation of a kernel with so many rows is shared out over these devices."""
         return isinstance(devices, ManyDevices) and rows >= self.shared_from
 
@@ -52,7 +52,9 @@ class DenseDual(Solver):
             whole = devices.gather(kernel)
             trace = jnp.trace(whole)
             factor, damping, succeeded = damped_cholesky(whole, damping)
-        return DenseDualFactorization(jacobian, kernel, trace, factor, damping, succeeded)
+        return DenseDualFactorization(
+            jacobian=jacobian, kernel=kernel, trace=trace, cholesky=factor, damping=damping, succeeded=succeeded
+        )
 
 
 class DenseDualFactorization(Factorization):

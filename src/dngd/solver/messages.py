@@ -114,7 +114,7 @@ def _pcg(jacobian: FactoredJacobian, rank: int, most: int, iterations: int, solv
 def _numbers_of_a_row(jacobian: FactoredJacobian, block: int) -> int:
     """That stand for a row of the Jacobian: its factors, and its entries in leaves whose rows are written out."""
     total = jacobian.terms[0].plain.shape[2]
-    for position in range(len(jacobian.factored_leaves)):
+    for position in range(len(jacobian.factored)):
         if held := [factors for factors in jacobian.held(position) if factors is not None]:
             widest = max(held, key=lambda factors: factors.products)
             a, b = widest.rows.shape[3], widest.columns.shape[3]

@@ -99,7 +99,15 @@ class PCG(Solver):
         form = {"cholesky": Woodbury.of, "spectral": Spectral.of}[self.preconditioner]
         preconditioner = form(low_rank, damping, jacobian.devices)
         sound = (damping > 0) & jnp.isfinite(damping) & jnp.isfinite(low_rank.trace) & preconditioner.usable
-        return PCGFactorization(jacobian, damping, sound, preconditioner, low_rank.trace, tolerance, self.iterations)
+        return PCGFactorization(
+            jacobian=jacobian,
+            damping=damping,
+            succeeded=sound,
+            preconditioner=preconditioner,
+            trace=low_rank.trace,
+            tolerance=tolerance,
+            limit=self.iterations,
+        )
 
     def approximate(self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""]) -> LowRank:
         """`K ≈ F Fᵀ` from landmarks."""

@@ -55,7 +55,7 @@ class Woodbury(Preconditioner):
         least = SAFETY * jnp.finfo(factor.dtype).eps * low_rank.trace
         shift = jnp.maximum(damping, least)
         gram = devices.sum(gram_of_columns(factor))
-        return Woodbury(factor, cholesky(gram, shift), shift, low_rank.rank, devices)
+        return Woodbury(factor=factor, cholesky=cholesky(gram, shift), shift=shift, rank=low_rank.rank, devices=devices)
 
     @property
     def usable(self) -> Bool[Array, ""]:
@@ -82,7 +82,13 @@ class Spectral(Preconditioner):
         # Small eigenvalues leave the basis orthonormal to few digits; Newton-Schulz doubles them, twice.
         for _ in range(2):
             basis = 1.5 * basis - 0.5 * basis @ devices.sum(gram_of_columns(basis))
-        return Spectral(basis, jnp.where(kept, values, 0.0), damping, jnp.sum(kept), devices)
+        return Spectral(
+            basis=basis,
+            eigenvalues=jnp.where(kept, values, 0.0),
+            damping=damping,
+            rank=jnp.sum(kept),
+            devices=devices,
+        )
 
     @property
     def usable(self) -> Bool[Array, ""]:

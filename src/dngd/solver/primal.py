@@ -19,7 +19,7 @@ class DensePrimal(Solver):
 
     def factor(self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""]) -> "DensePrimalFactorization":
         factor, damping, succeeded = damped_cholesky(jacobian.parameter_gram(), damping)
-        return DensePrimalFactorization(jacobian, factor, damping, succeeded)
+        return DensePrimalFactorization(jacobian=jacobian, cholesky=factor, damping=damping, succeeded=succeeded)
 
 
 class DensePrimalFactorization(Factorization):

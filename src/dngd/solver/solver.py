@@ -7,6 +7,7 @@ the geodesic acceleration, momentum.
 """
 
 import abc
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,6 +15,11 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from dngd.jacobian.jacobian import Jacobian
 from dngd.space import norm
+
+if TYPE_CHECKING:  # type checkers know class variables by this name alone
+    from typing import ClassVar as AbstractClassVar
+else:
+    from equinox import AbstractClassVar
 
 
 class Solution(eqx.Module):
@@ -58,7 +64,7 @@ class Solver(eqx.Module):
     **Example:** `docs/extending.md` has one that uses the eigenvectors of the kernel.
     """
 
-    name: eqx.AbstractClassVar[str]
+    name: AbstractClassVar[str]
 
     @abc.abstractmethod
     def factor(self, jacobian: Jacobian, damping: Float[Array, ""], key: Key[Array, ""]) -> Factorization:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dngd.config import Config, OptimizerSettings
+from dngd.config import OptimizerSettings, Resolved
 from dngd.optimize.damping import ConstantDamping, Damping, DecayDamping, GainRatioDamping, LossDamping
 from dngd.optimize.interface import Optimizer
 from dngd.optimize.line_search import BacktrackingSearch, FixedStep, GridSearch, LineSearch
@@ -11,7 +11,7 @@ from dngd.optimize.optimizer import DualNaturalGradient
 from dngd.solver import PCG
 
 
-def make_optimizer(method: str, config: Config, expected_steps: int) -> Optimizer:
+def make_optimizer(method: str, config: Resolved, expected_steps: int) -> Optimizer:
     """Make the optimizer of one phase; `expected_steps` shapes schedules that need an end."""
     settings = config.optimizer
     name, _, geodesic = method.partition("+")
@@ -27,7 +27,7 @@ def make_optimizer(method: str, config: Config, expected_steps: int) -> Optimize
     )
 
 
-def check_method_fits(method: str, config: Config, rows: int) -> None:
+def check_method_fits(method: str, config: Resolved, rows: int) -> None:
     """Refuse settings that a method cannot use with so many residuals."""
     solver = getattr(make_optimizer(method, config, expected_steps=0), "solver", None)
     if isinstance(solver, PCG):

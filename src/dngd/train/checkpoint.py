@@ -48,7 +48,7 @@ def save(directory: str | os.PathLike, tree: PyTree, metadata: Mapping[str, Any]
     left. If writing fails the checkpoints that are there stay as they are.
     """
     count("keep", keep, hint="it is the number of checkpoints to keep")
-    step = metadata.get("step")
+    step: Any = metadata.get("step")
     count("metadata['step']", step, least=0)
     directory = Path(directory)
     path = directory / f"checkpoint-{step:09d}.npz"

@@ -132,8 +132,9 @@ def run_all(comparisons: Sequence[Comparison], jobs: int = 1, launch: Launch = e
 
 def _variables() -> dict[str, str]:
     """Variables by which a run shares our cache of compiled programs, so that other seeds need not compile."""
-    directory = jax.config.jax_compilation_cache_dir
+    config: Any = jax.config  # whose attributes are made when JAX is imported
+    directory = config.jax_compilation_cache_dir
     if not directory:
         return {}
-    least = jax.config.jax_persistent_cache_min_compile_time_secs
+    least = config.jax_persistent_cache_min_compile_time_secs
     return {"JAX_COMPILATION_CACHE_DIR": directory, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": str(least)}

@@ -55,7 +55,7 @@ def concentration(squares: np.ndarray, points: np.ndarray | None, axes: Sequence
     if points is not None:
         low, high = np.quantile(points[few], (0.1, 0.9), axis=0)
         narrow = high - low < NARROW * np.ptp(points, axis=0)
-        places = {axes[k]: (float(low[k]), float(high[k])) for k in np.flatnonzero(narrow)}
+        places = {axes[k]: (float(low[k]), float(high[k])) for k in np.flatnonzero(narrow).tolist()}
     return Concentration(share, places)
 
 

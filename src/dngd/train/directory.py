@@ -42,14 +42,14 @@ class RunDirectory:
             path.mkdir(parents=True, exist_ok=True)
         held = _acquire(path)
         try:
-            config = yaml.safe_load(text)
+            stored = yaml.safe_load(text)
             if (path / CONFIG).exists():
-                _check_same(path, read_config(path), config)
+                _check_same(path, read_config(path), stored)
             else:
                 _check_empty(path)
                 with writing(path / CONFIG, RunDirectoryError):
                     atomic_write(path / CONFIG, text.encode())
-            return cls(path, config, held)
+            return cls(path, stored, held)
         except BaseException:
             os.close(held)
             raise

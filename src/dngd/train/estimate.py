@@ -115,7 +115,7 @@ def _change(
     optimizer, sampler = run.optimizer(state.position), run.sampler_of_new_points(state.position)
     start = optimizer.init(state.model)
     found: dict[float, list[np.ndarray]] = {}
-    velocities = []
+    velocities, solver = [], ""
     for damping in (NEAR, FAR):
         changes = found[damping] = []
         for draw in range(draws):
@@ -125,6 +125,7 @@ def _change(
             drawn = run.draw(fresh, sampler)
             with hastily(hasty):
                 _, after, info = optimizer.step(state.model, memory, drawn.terms, drawn.batch)
+            solver = info.solver
             if not Outcome(int(info.outcome)).moved:  # its velocity is not kept, and says nothing
                 continue
             moved = eqx.apply_updates(state.model, after.velocity)
@@ -133,7 +134,7 @@ def _change(
             if damping == NEAR:
                 velocities.append(after.velocity)
             changes.append(change if damping == NEAR else float(info.step_length) * change)
-        if info.solver == PCG.name:  # the small λ would take hundreds of iterations
+        if solver == PCG.name:  # the small λ would take hundreds of iterations
             break
     if any(len(changes) < 2 for changes in found.values()):
         return None

@@ -6,6 +6,7 @@ import io
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,8 +53,8 @@ def atomic_write(path: Path, data: bytes | memoryview) -> None:
 
 def npz(arrays: Mapping[str, np.ndarray]) -> memoryview:
     """The bytes of a compressed NumPy archive."""
-    stream = io.BytesIO()
-    np.savez_compressed(stream, **arrays)
+    stream, entries = io.BytesIO(), dict[str, Any](arrays)
+    np.savez_compressed(stream, **entries)
     return stream.getbuffer()
 
 

@@ -37,7 +37,7 @@ class Kept(Observer):
 
     def load(self, run: Run) -> tuple[RunState, list[str]] | None:
         """Load the state of the last good checkpoint, cut the history back to it; returns None without any."""
-        if self._directory is None:
+        if self._directory is None or self._history is None:
             return None
         fingerprint(run.given)  # which every checkpoint needs: if the problem is refused, then now
         if not checkpoint.exists(self._directory.checkpoints):
@@ -62,7 +62,7 @@ class Kept(Observer):
     def save(self, run: Run, state: RunState) -> None:
         """Write a checkpoint, and the summary so far."""
         self._saved_at = state.position.seconds
-        if self._directory is not None:
+        if self._directory is not None and self._history is not None:
             self._history.sync()
             metadata = {
                 "step": state.position.step,

@@ -4,11 +4,13 @@ import contextlib
 import os
 import time
 from pathlib import Path
+from typing import Any
 
+fcntl: Any = None
+msvcrt: Any = None
 try:
     import fcntl
 except ImportError:  # Windows
-    fcntl = None
     import msvcrt
 
 PLACE = 2**30

@@ -37,10 +37,10 @@ class Observer:
 class FunctionObserver(Observer):
     """A function `f(row, model)`, called after every step; True ends the run."""
 
-    def __init__(self, function: Callable[[dict[str, Any], Model], bool | None]):
+    def __init__(self, function: Callable[[dict[str, Any], Model], Any]):
         self._function = function
 
-    def step(self, run, state, row):
+    def step(self, run: Run, state: RunState, row: dict[str, Any]) -> bool:
         return bool(self._function(row, state.model))
 
 

@@ -20,7 +20,8 @@ from jax.experimental import multihost_utils
 from dngd import check
 from dngd.train.signals import end_at_once
 
-Tree, Result = TypeVar("Tree"), TypeVar("Result")
+Tree = TypeVar("Tree")
+Result = TypeVar("Result")
 
 LONGEST_MESSAGE = 1 << 16
 """Bytes that the processes tell each other at once at most, about their settings and what went wrong."""
@@ -41,9 +42,8 @@ def join(
 
     This has to come before anything is computed.
     """
-    given = (coordinator, processes, process)
-    if any(one is not None for one in given):
-        if any(one is None for one in given):
+    if any(one is not None for one in (coordinator, processes, process)):
+        if coordinator is None or processes is None or process is None:
             raise ValueError(
                 f"coordinator={coordinator!r}, processes={processes!r}, process={process!r}: give all three, or none "
                 "of them under Slurm, Open MPI or Kubernetes"

@@ -13,7 +13,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, PyTree
 
-from dngd.config import Config
+from dngd.config import Resolved
 from dngd.config.method import BASELINES
 from dngd.jacobian.residuals import Residuals
 from dngd.optimize.compiled import ONCE, compiled, hastily
@@ -53,7 +53,7 @@ class Run:
     """The fixed part of a run. Optimizers, samplers and terms are made once and kept: other functions and other
     objects would be compiled anew."""
 
-    def __init__(self, problem: Problem, config: Config, mesh: Mesh | None = None):
+    def __init__(self, problem: Problem, config: Resolved, mesh: Mesh | None = None):
         self.given, formulation = problem, Formulation.of(problem)
         left = {name: count for name, count in config.points.items() if name in formulation.problem.conditions}
         self.problem, self.config, self.mesh = formulation.problem.with_points(left), config, mesh
@@ -128,7 +128,7 @@ class Run:
 
     def points(self, position: Position) -> dict[str, int]:
         """Number of points per step, by condition."""
-        counts = {name: condition.points for name, condition in self.problem.conditions.items()}
+        counts = {name: condition.count for name, condition in self.problem.conditions.items()}
         return grown(self.problem, counts, position.doublings)
 
     def terms(self, state: RunState, constants: dict[str, Any] | None = None) -> tuple[Term, ...]:
@@ -140,9 +140,9 @@ class Run:
     def sampler_of_new_points(self, position: Position) -> Sampler:
         """A sampler whose every draw is new, also of conditions that keep their points."""
         conditions = self.problem.conditions
-        if all(one.sampling.every == 1 for one in conditions.values()):
+        if all(one.drawing.every == 1 for one in conditions.values()):
             return self.sampler(position)
-        anew = {name: replace(one, sampling=replace(one.sampling, every=1)) for name, one in conditions.items()}
+        anew = {name: replace(one, sampling=replace(one.drawing, every=1)) for name, one in conditions.items()}
         formulation = replace(self.formulation, problem=self.problem.replaced(conditions=anew))
         return Sampler(formulation, self.points(position), key_for(POINTS, self.config.seed))
 

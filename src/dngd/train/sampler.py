@@ -33,7 +33,7 @@ class Sampler:
         problem = formulation.problem.with_points(points)
         self._key, self._conditions = key, problem.conditions
         self._adaptive = {
-            name: one.sampling.adaptive for name, one in self._conditions.items() if one.sampling.adaptive is not None
+            name: one.drawing.adaptive for name, one in self._conditions.items() if one.drawing.adaptive is not None
         }
 
         def placed(name, key, step, window, count):
@@ -43,11 +43,12 @@ class Sampler:
             points, weights = {}, {}
             for place, (name, condition) in enumerate(self._conditions.items()):
                 if name not in pools:
-                    points[name] = placed(name, key, step, window, condition.points)
+                    points[name] = placed(name, key, step, window, condition.count)
                     continue
-                number = condition.sampling.draw_number(step)
+                number = condition.drawing.draw_number(step)
                 own = jax.random.fold_in(jax.random.fold_in(key, 2**30 + place), number)
-                chosen = self._adaptive[name].choose(own, *pools[name], condition.points)
+                candidates, sizes = pools[name]
+                chosen = self._adaptive[name].choose(own, candidates, sizes, condition.count)
                 points[name], weights[name] = chosen
             return points, weights
 
@@ -85,11 +86,11 @@ class Sampler:
         return pools, weighed, points
 
     def _size(self, name: str) -> int:
-        return self._conditions[name].points * self._adaptive[name].candidates
+        return self._conditions[name].count * self._adaptive[name].candidates
 
     def _is_due(self, name: str, step: int, last: int) -> bool:
         """Points that are kept for ever are those of the first look."""
-        every = self._conditions[name].sampling.every
+        every = self._conditions[name].drawing.every
         return last < 0 or (every is not None and step - last >= REFRESH * every)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dngd.config import Config
+from dngd.config import Resolved
 from dngd.config.method import BASELINES, Phase, grows, keeps_its_points, phases
 from dngd.optimize.outcome import Outcome
 from dngd.problem.problem import Problem
@@ -58,17 +58,17 @@ ENDINGS = {Outcome.ZERO_GRADIENT: "converged", Outcome.LINE_SEARCH_REJECTED: "st
 class Schedule:
     """Stages (easier problems) and phases (methods) in turn, the size of batches, the length of steps, the end."""
 
-    config: Config
+    config: Resolved
     phases: tuple[Phase, ...]
     stages: tuple[Stage, ...]
     full_steps: int  # least number of steps before they become shorter
     drift: Callable[[float], float] | None = None  # over a share of the time; None where it may not be cut
 
     @classmethod
-    def of(cls, problem: Problem, config: Config, drift: Callable[[float], float] | None = None) -> "Schedule":
+    def of(cls, problem: Problem, config: Resolved, drift: Callable[[float], float] | None = None) -> "Schedule":
         full_steps = max(
-            condition.draws_before_settling(problem.domain, config.points.get(name, condition.points))
-            * (condition.sampling.every or 1)
+            condition.draws_before_settling(problem.domain, config.points.get(name, condition.count))
+            * (condition.drawing.every or 1)
             for name, condition in problem.conditions.items()
         )
         stages = problem.stages if config.stages else ()
@@ -257,7 +257,7 @@ class Schedule:
     def _is_below(self, bound: float, losses: Losses, window: Window) -> bool:
         """Whether losses are small, and so is what residuals of this size add up to until the end of the window."""
         loss = float(np.median(losses))  # NaN where one is not known
-        return loss < bound and self.drift(window.length) * loss**0.5 < DRIFT
+        return self.drift is not None and loss < bound and self.drift(window.length) * loss**0.5 < DRIFT
 
     def spent_in_window(self, position: Position) -> float:
         """The share of the budget of the present window that is used up."""

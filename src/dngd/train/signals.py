@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
+from typing import Any
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
@@ -22,7 +23,7 @@ class StopRequest:
     def __init__(self):
         self.name: str | None = None
         self._at_once = False
-        self._before: dict[signal.Signals, object] = {}
+        self._before: dict[signal.Signals, Any] = {}
 
     def __bool__(self) -> bool:
         return self.name is not None

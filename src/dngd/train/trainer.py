@@ -64,12 +64,12 @@ def train(
     `mesh` shares out the points of every step over its devices. Where these belong to several processes, all of them
     call this function; directory and observers are those of process 0.
     """
-    config, observers = config.resolved(problem), as_observers(observers) if leads() else []
-    with working_precision(config.precision), StopRequest() as stop:
+    settings, watching = config.resolved(problem), as_observers(observers) if leads() else []
+    with working_precision(settings.precision), StopRequest() as stop:
         if several():
-            check_same(config.as_dict() | _versions() | _parts(problem))
+            check_same(settings.as_dict() | _versions() | _parts(problem))
         requests = Requests(None if directory is None else directory.path)
-        loop = _Loop(Run(problem, config, mesh), Kept(directory), observers, stop, requests)
+        loop = _Loop(Run(problem, settings, mesh), Kept(directory), watching, stop, requests)
         try:
             return loop.train()
         except BaseException as error:
@@ -99,7 +99,17 @@ class _Loop:
     def __init__(self, run: Run, kept: Kept, watching: list[Any], stop: StopRequest, requests: Requests):
         self.run, self.kept, self.watching, self.stop, self.requests = run, kept, watching, stop, requests
         self.ours = [*OURS, Looks(kept.path, requests, self._note)]
-        self.state: RunState | None = None
+        self._state: RunState | None = None
+
+    @property
+    def state(self) -> RunState:
+        if self._state is None:
+            raise RuntimeError("the run has not started")
+        return self._state
+
+    @state.setter
+    def state(self, state: RunState) -> None:
+        self._state = state
 
     def train(self) -> Trained:
         self._start()
@@ -241,7 +251,7 @@ class _Loop:
             if not self.kept.describes_another_run:
                 # Only the first line: JAX adds hints about its own traceback.
                 message = f"{type(error).__name__}: {error}".splitlines()[0]
-                self.kept.summarize(self.run, self.state, "failed", "error", message)
+                self.kept.summarize(self.run, self._state, "failed", "error", message)
 
     def close(self) -> None:
         self.run.ahead.close()

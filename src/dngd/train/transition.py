@@ -108,8 +108,9 @@ def shorter_window(run: Run, state: RunState) -> Transition:
 
 def _continued(run: Run, state: RunState) -> Model:
     """The solution of the window before, carried on into the present one."""
-    window = state.position.window
-    return run.formulation.continued(state.windows[-1], state.position.before, (window.start, window.length))
+    now = state.position.window
+    before = state.position.solved[now.index - 1]
+    return run.formulation.continued(state.windows[-1], before, (now.start, now.length))
 
 
 def _restarted(run: Run, state: RunState, model: Model) -> RunState:
@@ -122,9 +123,9 @@ def _restarted(run: Run, state: RunState, model: Model) -> RunState:
 
 
 def _described(run: Run, position: Position) -> str:
-    low, high = (end[run.formulation.time] for end in run.problem.domain.window())
-    begin, end = position.window.start, position.window.end
-    return f"t from {low + (high - low) * begin:.4g} to {low + (high - low) * end:.4g}"
+    time, window = run.formulation.marching, position.window
+    (begin, _), (end, _) = time.part(window.start, window.length), time.part(window.end, 0.0)
+    return f"t from {begin:.4g} to {end:.4g}"
 
 
 def change_program(run: Run, state: RunState) -> Transition:

@@ -215,8 +215,8 @@ def _counts(conditions: Mapping[str, Condition], widths: Mapping[str, int], rows
     kept = min(1.0, MOST_DATA / sum(count * widths[name] for name, count in data.items()))
     counts = {name: max(1, int(kept * count)) for name, count in data.items()}
     others = {name: one for name, one in conditions.items() if name not in data}
-    share = rows / max(1, sum(one.points * widths[name] for name, one in others.items()))
+    share = rows / max(1, sum(one.count * widths[name] for name, one in others.items()))
     for name, one in others.items():
-        wanted = max(8, round(share * one.points))
-        counts[name] = min(one.points, wanted) if has_its_own_points(one) else wanted
+        wanted = max(8, round(share * one.count))
+        counts[name] = min(one.count, wanted) if has_its_own_points(one) else wanted
     return counts

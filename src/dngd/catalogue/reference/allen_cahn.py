@@ -23,10 +23,11 @@ measured errors.
 """
 
 from dataclasses import dataclass
-from importlib import resources
 
 import numpy as np
 from numpy.polynomial import chebyshev
+
+from .tables import open_table
 
 DIFFUSION = 1e-4
 KINK_DECAY = 10.0  # minus the slope of 5u - 5u^3 at u = -1
@@ -76,8 +77,7 @@ def evaluate(table, t, x, chunk=1024):
 
 def load_allen_cahn():
     """The stored table."""
-    source = resources.files(__package__) / "data" / "allen_cahn.npz"
-    with source.open("rb") as stream, np.load(stream) as archive:
+    with open_table("allen_cahn") as archive:
         edges = archive["slab_edges"]
         blocks = tuple(archive[f"coefficients_{s}"] for s in range(len(edges) - 1))
     return AllenCahnTable(edges, blocks)

@@ -12,12 +12,12 @@ at the two top corners, and its mean is zero.
 """
 
 from dataclasses import dataclass
-from importlib import resources
 
 import numpy as np
 from numpy.polynomial import legendre
 
 from .corner import Lid, corner_pressure, lift_derivatives, parabolic_lid, smooth_lid
+from .tables import open_table
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,7 @@ def load_parabolic_cavity():
 
 
 def _load(name, reynolds, lid):
-    source = resources.files(__package__) / "data" / f"{name}.npz"
-    with source.open("rb") as stream, np.load(stream) as archive:
+    with open_table(name) as archive:
         if reynolds not in archive["reynolds"]:
             raise ValueError(f"Re = {reynolds} is not stored; there are {archive['reynolds']}")
         return CavityTable(

@@ -12,12 +12,12 @@ straight lines join the circle to the sides of a square, and a grid follows behi
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import resources
 
 import numpy as np
 from numpy.polynomial import legendre
 
 from .packed import unpack
+from .tables import open_table
 
 
 def lobatto(count: int) -> np.ndarray:
@@ -174,8 +174,7 @@ MESHES = {
 
 def load(name: str, mesh: str) -> FlowTable:
     """A stored table."""
-    source = resources.files(__package__) / "data" / f"{name}.npz"
-    with source.open("rb") as stream, np.load(stream) as archive:
+    with open_table(name) as archive:
         quantum = float(archive["quantum"])
         fields = [quantum * unpack(archive[field], archive[f"{field}_shape"]) for field in ("velocity", "pressure")]
     return FlowTable(MESHES[mesh], *fields)

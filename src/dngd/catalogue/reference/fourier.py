@@ -9,12 +9,12 @@ spectrally accurate in space and time, at any point. ``tools/periodic.py`` compu
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import resources
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
 from .packed import unpack
+from .tables import open_table
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,7 @@ def _sum(spectrum, angles) -> np.ndarray:
 
 def load(name: str) -> FourierTable:
     """A stored table."""
-    source = resources.files(__package__) / "data" / f"{name}.npz"
-    with source.open("rb") as stream, np.load(stream) as archive:
+    with open_table(name) as archive:
         edges = archive["slab_edges"]
         slabs = range(len(edges) - 1)
         blocks = [unpack(archive[f"bytes_{slab}"], archive[f"shape_{slab}"]) for slab in slabs]

@@ -28,7 +28,7 @@ def basis(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     for power in range(4, DEGREE + 1, 4):  # those with the symmetries of the square
         columns.append(((z / np.sqrt(0.5)) ** power).real)
     for group in _groups():
-        columns.append(sum(np.log(np.abs(z - source)) for source in group))
+        columns.append(np.sum([np.log(np.abs(z - source)) for source in group], axis=0))
         for power in range(1, POWERS + 1):
             # Each member is the image of the first under a symmetry of the square; so must its terms be.
             values = [_term(z, source, power, angle, flip) for source, angle, flip in _images(group[0])]

@@ -48,7 +48,7 @@ def evaluate(points: np.ndarray, modes: int = MODES, largest_step: float = LARGE
     order = np.argsort(inverse, kind="stable")
     ends = np.searchsorted(inverse[order], np.arange(len(times) + 1))
     numbers = np.fft.fftfreq(modes, 1 / modes)
-    found = np.empty(len(points), complex)
+    found = np.empty(len(points), np.complex128)
     for place, spectrum in enumerate(spectra(times, modes, largest_step)):
         members = order[ends[place] : ends[place + 1]]
         angles = 2 * np.pi / LENGTH * (points[members, 1] + LENGTH / 2)

@@ -7,7 +7,7 @@ parameters nor the memory of the method.
 
 import abc
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -55,10 +55,7 @@ class Move(NamedTuple):
 class Baseline(Optimizer):
     """A method that uses only the loss and its gradient."""
 
-    @property
-    @abc.abstractmethod
-    def name(self) -> str:
-        """As on the command line."""
+    name: ClassVar[str]  # as on the command line
 
     @property
     @abc.abstractmethod

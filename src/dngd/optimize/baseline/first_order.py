@@ -6,15 +6,17 @@ N. Vyas et al., *SOAP: improving and stabilizing Shampoo using Adam*, 2024.
 
 import abc
 import math
+from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
 from jax.sharding import Mesh
+from jaxtyping import Array, Float, Int, PyTree
 
 from dngd import check
-from dngd.optimize.baseline.baseline import Baseline, Move
+from dngd.optimize.baseline.baseline import Baseline, Here, Move
 from dngd.optimize.baseline.soap import scale_by_soap
 from dngd.optimize.mesh import as_mesh
 from dngd.optimize.outcome import Outcome
@@ -25,20 +27,26 @@ from dngd.space import select
 class Transformed(Baseline):
     """Steps against a gradient that an optax transformation has changed, by a learning rate."""
 
-    learning_rate: eqx.AbstractVar[Schedule]
-    smallest_gradient = 0.0
+    @property
+    @abc.abstractmethod
+    def schedule(self) -> Schedule:
+        """The learning rate."""
 
     @property
     @abc.abstractmethod
     def transformation(self) -> optax.GradientTransformation:
         """What changes the gradient."""
 
-    def start(self, parameters):
+    @property
+    def smallest_gradient(self) -> float:
+        return 0.0
+
+    def start(self, parameters: PyTree) -> PyTree:
         return self.transformation.init(parameters)
 
-    def move(self, memory, here):
+    def move(self, memory: PyTree, here: Here) -> Move:
         direction, following = self.transformation.update(here.gradient, memory, here.parameters)
-        length = at_step(self.learning_rate, here.step, here.loss.dtype)
+        length = at_step(self.schedule, here.step, here.loss.dtype)
         update = jax.tree.map(lambda d, p: (-length * d).astype(p.dtype), direction, here.parameters)
         leaves = jax.tree.leaves(jax.tree.map(jnp.add, here.parameters, update))
         finite = jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in leaves]))
@@ -64,20 +72,23 @@ class Adam(Transformed):
     **Example:** `Adam(optax.exponential_decay(1e-3, 1000, 0.9))`
     """
 
+    name: ClassVar[str] = "adam"
     learning_rate: Schedule = eqx.field(static=True, default=1e-3)
     b1: float = eqx.field(static=True, default=0.9)
     b2: float = eqx.field(static=True, default=0.999)
     eps: float = eqx.field(static=True, default=1e-8)
     devices: Mesh | None = eqx.field(static=True, converter=as_mesh, default=None)
 
-    name = "adam"
-
     def __check_init__(self):
         check_schedule("learning_rate", self.learning_rate, 0.0, open_low=True)
         _check_averages(self.b1, self.b2, self.eps)
 
     @property
-    def transformation(self):
+    def schedule(self) -> Schedule:
+        return self.learning_rate
+
+    @property
+    def transformation(self) -> optax.GradientTransformation:
         return optax.scale_by_adam(self.b1, self.b2, self.eps)
 
 
@@ -98,6 +109,7 @@ class SGD(Transformed):
     **Example:** `SGD(steps=10_000, peak=1e-2)`
     """
 
+    name: ClassVar[str] = "sgd"
     steps: int = eqx.field(static=True)
     peak: float = eqx.field(static=True, default=1e-2)
     initial: float = eqx.field(static=True, default=1e-4)
@@ -105,8 +117,6 @@ class SGD(Transformed):
     momentum: float = eqx.field(static=True, default=0.9)
     clip: float = eqx.field(static=True, default=1.0)
     devices: Mesh | None = eqx.field(static=True, converter=as_mesh, default=None)
-
-    name = "sgd"
 
     def __check_init__(self):
         check.count("steps", self.steps, hint="the length of the cycle")
@@ -121,10 +131,11 @@ class SGD(Transformed):
             check.number("clip", self.clip, 0.0, open_low=True)
 
     @property
-    def learning_rate(self):
+    def schedule(self) -> Schedule:
         return self.rate
 
-    def rate(self, step):
+    def rate(self, step: Int[Array, ""] | int) -> Float[Array, ""]:
+        """The learning rate at a step."""
         rise = 0.3 * self.steps
         up = jnp.clip(step / rise, 0.0, 1.0)
         down = jnp.clip((step - rise) / (self.steps - rise), 0.0, 1.0)
@@ -133,7 +144,7 @@ class SGD(Transformed):
         return jnp.where(step < rise, rising, falling)
 
     @property
-    def transformation(self):
+    def transformation(self) -> optax.GradientTransformation:
         return optax.chain(optax.clip_by_global_norm(self.clip), optax.trace(self.momentum, nesterov=True))
 
 
@@ -151,6 +162,7 @@ class SOAP(Transformed):
     **Example:** `SOAP(3e-3, frequency=10)`
     """
 
+    name: ClassVar[str] = "soap"
     learning_rate: Schedule = eqx.field(static=True, default=3e-3)
     b1: float = eqx.field(static=True, default=0.95)
     b2: float = eqx.field(static=True, default=0.95)
@@ -159,8 +171,6 @@ class SOAP(Transformed):
     largest_side: int = eqx.field(static=True, default=2048)
     devices: Mesh | None = eqx.field(static=True, converter=as_mesh, default=None)
 
-    name = "soap"
-
     def __check_init__(self):
         check_schedule("learning_rate", self.learning_rate, 0.0, open_low=True)
         _check_averages(self.b1, self.b2, self.eps)
@@ -168,7 +178,11 @@ class SOAP(Transformed):
         check.number("largest_side", self.largest_side, 0.0)
 
     @property
-    def transformation(self):
+    def schedule(self) -> Schedule:
+        return self.learning_rate
+
+    @property
+    def transformation(self) -> optax.GradientTransformation:
         return scale_by_soap(self.b1, self.b2, self.eps, self.frequency, self.largest_side)
 
 

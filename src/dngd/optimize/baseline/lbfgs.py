@@ -3,7 +3,7 @@ r"""Limited-memory BFGS with a strong-Wolfe line search.
 **Reference:** J. Nocedal, S. J. Wright, *Numerical Optimization*, 2006, Algorithms 7.4, 3.5 and 3.6.
 """
 
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import optax
 from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, PyTree
 
 from dngd import check
-from dngd.optimize.baseline.baseline import Baseline, Move
+from dngd.optimize.baseline.baseline import Baseline, Here, Move
 from dngd.optimize.mesh import as_mesh
 from dngd.optimize.outcome import Outcome
 from dngd.solver.plan import default_memory
@@ -26,7 +26,7 @@ LONGEST_HISTORY = 300
 class Memory(NamedTuple):
     """The history, and the gradient where the last search ended, on the batch of that step."""
 
-    pairs: optax.ScaleByLBFGSState
+    pairs: Any  # an `optax.ScaleByLBFGSState`, which is annotated with trees where here are flat arrays
     end: Float[Array, " n"]
 
 
@@ -48,13 +48,12 @@ class LBFGS(Baseline):
     **Example:** `LBFGS(history=50)`
     """
 
+    name: ClassVar[str] = "lbfgs"
     history: int | None = eqx.field(static=True, default=None)
     tolerance: float = eqx.field(static=True, default=1e-6)
     linesearch_steps: int = eqx.field(static=True, default=20)
     memory: int | None = eqx.field(static=True, default=None)
     devices: Mesh | None = eqx.field(static=True, converter=as_mesh, default=None)
-
-    name = "lbfgs"
 
     def __check_init__(self):
         if self.history is not None:
@@ -65,14 +64,18 @@ class LBFGS(Baseline):
         check.number("tolerance", self.tolerance, 0.0)
 
     @property
-    def smallest_gradient(self):
+    def smallest_gradient(self) -> float:
         return self.tolerance
 
-    def start(self, parameters):
+    def start(self, parameters: PyTree) -> Memory:
         flat = ravel_pytree(parameters)[0]  # one array instead of many: the two loops over the history are short steps
-        return Memory(optax.scale_by_lbfgs(self.pairs(parameters)).init(flat), jnp.zeros_like(flat))
+        return Memory(self._two_loops(parameters).init(flat), jnp.zeros_like(flat))
 
-    def pairs(self, parameters) -> int:
+    def _two_loops(self, parameters: PyTree) -> Any:
+        """The transformation of the gradient; optax' annotations know no fields of its state."""
+        return optax.scale_by_lbfgs(self.pairs(parameters))
+
+    def pairs(self, parameters: PyTree) -> int:
         """Number of curvature pairs to remember."""
         pair = 2 * sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(parameters))
         allowed = default_memory() if self.memory is None else self.memory
@@ -85,22 +88,20 @@ class LBFGS(Baseline):
             )
         return self.history
 
-    def move(self, memory, here):
+    def move(self, memory: Memory, here: Here) -> Move:
         parameters, unravel = ravel_pytree(here.parameters)
         gradient = ravel_pytree(here.gradient)[0]
-        memory, end = memory
+        pairs, end = memory
         # optax forms y = (gradient now) − (gradient then). With another batch now, that difference is no curvature;
         # the last search knows the gradient at these parameters on the batch of then.
-        then = jnp.where(gradient == end, memory.updates, gradient - (end - memory.updates))
-        direction, memory = optax.scale_by_lbfgs(self.pairs(here.parameters)).update(
-            gradient, memory._replace(updates=then), parameters
-        )
+        then = jnp.where(gradient == end, pairs.updates, gradient - (end - pairs.updates))
+        direction, pairs = self._two_loops(here.parameters).update(gradient, pairs._replace(updates=then), parameters)
         descends = jnp.vdot(gradient, direction) > 0  # False for NaN
         # A search that ended before Wolfe's second condition can leave a pair of negative curvature.
-        memory = memory._replace(weights_memory=jnp.maximum(memory.weights_memory, 0.0))
-        memory = _forget(memory, ~descends, count=1)
+        pairs = pairs._replace(weights_memory=jnp.maximum(pairs.weights_memory, 0.0))
+        pairs = _forget(pairs, ~descends, count=1)
         steepest = gradient * jnp.minimum(1.0, 1.0 / jnp.linalg.norm(gradient))
-        search = optax.scale_by_zoom_linesearch(
+        search: Any = optax.scale_by_zoom_linesearch(
             self.linesearch_steps, approx_dec_rtol=None, initial_guess_strategy="one"
         )
         update, found = search.update(
@@ -115,7 +116,7 @@ class LBFGS(Baseline):
         return Move(
             update=unravel(update),
             # From a forgotten history the next step tries steepest descent; otherwise it would repeat this one.
-            memory=Memory(_forget(memory, ~accepted, count=0), jnp.where(accepted, ravel_pytree(found.grad)[0], end)),
+            memory=Memory(_forget(pairs, ~accepted, count=0), jnp.where(accepted, ravel_pytree(found.grad)[0], end)),
             length=found.learning_rate,
             after=found.value,
             evaluations=found.info.num_linesearch_steps,
@@ -123,9 +124,9 @@ class LBFGS(Baseline):
         )
 
 
-def _forget(memory, when, count: int):
+def _forget(pairs: optax.ScaleByLBFGSState, when: Bool[Array, ""], count: int) -> optax.ScaleByLBFGSState:
     """Empty the history: pairs of weight zero have no effect."""
-    return memory._replace(
-        count=jnp.where(when, count, memory.count).astype(memory.count.dtype),
-        weights_memory=jnp.where(when, 0.0, memory.weights_memory).astype(memory.weights_memory.dtype),
+    return pairs._replace(
+        count=jnp.where(when, count, pairs.count).astype(jnp.int32),
+        weights_memory=jnp.where(when, 0.0, pairs.weights_memory),
     )

@@ -39,7 +39,7 @@ class Leaf(NamedTuple):
 
 
 class SoapState(NamedTuple):
-    count: Int[Array, ""]
+    steps: Int[Array, ""]
     leaves: PyTree  # a `Leaf` in the place of each parameter
 
 
@@ -68,19 +68,19 @@ def scale_by_soap(
         scaled = _into(mean, left, right) / (1 - b1**steps) / (jnp.sqrt(square / (1 - b2**steps)) + eps)
         update = _out_of(scaled, left, right)
         left, right = (
-            None if side is None else Side(b2 * side.average + (1 - b2) * gram, side.basis)
+            None if side is None or gram is None else Side(b2 * side.average + (1 - b2) * gram, side.basis)
             for side, gram in _with_grams(Leaf(mean, square, left, right), gradient)
         )
         due = (count > 0) & (count % frequency == 0)
         left, right, square = lax.cond(due, _refresh, lambda *same: same, left, right, square)
         return update, Leaf(mean, square, left, right)
 
-    def update(gradients, state: SoapState, params=None):
-        leaves, treedef = jax.tree.flatten(gradients)
+    def update(updates: PyTree, state: PyTree, params: PyTree | None = None) -> tuple[PyTree, SoapState]:
+        gradients, treedef = jax.tree.flatten(updates)
         old = treedef.flatten_up_to(state.leaves)
-        pairs = [advance(gradient, leaf, state.count) for gradient, leaf in zip(leaves, old, strict=True)]
-        updates = treedef.unflatten([pair[0] for pair in pairs])
-        return updates, SoapState(optax.safe_increment(state.count), treedef.unflatten([pair[1] for pair in pairs]))
+        pairs = [advance(gradient, leaf, state.steps) for gradient, leaf in zip(gradients, old, strict=True)]
+        changed, leaves = (treedef.unflatten(parts) for parts in zip(*pairs, strict=True))
+        return changed, SoapState(jnp.asarray(optax.safe_increment(state.steps)), leaves)
 
     return optax.GradientTransformation(init, update)
 
