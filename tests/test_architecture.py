@@ -68,6 +68,33 @@ def test_public_names_are_documented(name):
     assert f"dngd.{name}" in readme + docs, f"dngd.{name} appears nowhere in README.md or docs/"
 
 
+def public_functions(thing):
+    """A function, the methods of a class and of what it inherits, or those of all public names of a module."""
+    if inspect.ismodule(thing):
+        own = [name for name, value in vars(thing).items() if getattr(value, "__module__", "") == thing.__name__]
+        for name in getattr(thing, "__all__", [name for name in own if not name.startswith("_")]):
+            yield from public_functions(getattr(thing, name))
+    elif inspect.isclass(thing):
+        for kind in (one for one in thing.__mro__ if one.__module__.startswith("dngd.")):
+            for name in vars(kind):
+                if not name.startswith("_") or name in ("__init__", "__call__"):
+                    found = getattr(kind, name)
+                    found = inspect.unwrap(getattr(found, "fget", getattr(found, "func", found)))
+                    yield from [found] if inspect.isfunction(found) or inspect.ismethod(found) else []
+    elif inspect.isfunction(thing):
+        yield thing
+
+
+@pytest.mark.parametrize("name", dngd.__all__)
+def test_public_signatures_are_complete(name):
+    for function in public_functions(getattr(dngd, name)):
+        signature = inspect.signature(function)
+        bare = [one.name for one in signature.parameters.values() if one.annotation is one.empty]
+        assert set(bare) <= {"self", "cls"}, f"{function.__module__}.{function.__qualname__}: {bare}"
+        returns = signature.return_annotation is not signature.empty or function.__name__ == "__init__"
+        assert returns, f"{function.__module__}.{function.__qualname__} does not say what it returns"
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_every_file_says_what_it_is_for(path):
     assert ast.get_docstring(ast.parse(path.read_text()))

@@ -81,7 +81,8 @@ def elementwise(function: Callable[[Array], Array], jet: Jet, wanted: Wanted) ->
             derivatives = (jet.along(block, wanted) for block in blocks)
             factors = [derivative for derivative in derivatives if derivative is not None]
             if len(factors) == len(blocks):
-                total = total + count * slopes[len(blocks) - 1] * functools.reduce(operator.mul, factors)
+                product = functools.reduce(operator.mul, factors)
+                total = total + count * slopes[len(blocks) - 1] * product
         rest.append(total)
     if wanted.laplacian:
         total = slopes[1] * jnp.sum(first[: wanted.laplacian] ** 2, axis=0)

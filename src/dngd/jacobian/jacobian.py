@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int, PyTree
+from numpy.typing import ArrayLike
 
 from dngd.devices import Devices
 from dngd.space import Space
@@ -37,7 +38,7 @@ class Jacobian(eqx.Module):
         if u.shape != (self.shape[0],):
             raise ValueError(f"a vector of shape {u.shape} does not fit {self.shape[0]} residual rows; pass shape (m,)")
 
-    def row_indices(self, indices) -> Int[Array, " l"]:
+    def row_indices(self, indices: ArrayLike) -> Int[Array, " l"]:
         """Indices of residual rows as an array of non-negative ones; negative ones count from the end."""
         m = self.devices.total(self.shape[0])
         indices = jnp.asarray(indices)

@@ -5,6 +5,7 @@ A rule has a state (what it remembers), gives λ before the step, and learns fro
 """
 
 import abc
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -26,7 +27,7 @@ class Damping(eqx.Module):
         """Whether λ may be zero on purpose."""
 
     @abc.abstractmethod
-    def init(self, dtype) -> PyTree:
+    def init(self, dtype: Any) -> PyTree:
         """The rule's memory before the first step."""
 
     @abc.abstractmethod
@@ -43,10 +44,12 @@ class Damping(eqx.Module):
 class _Memoryless(Damping):
     """A rule that remembers nothing."""
 
-    def init(self, dtype):
+    def init(self, dtype: Any) -> PyTree:
         return ()
 
-    def update(self, state, damping, gain, moved):
+    def update(
+        self, state: PyTree, damping: Float[Array, ""], gain: Float[Array, ""], moved: Bool[Array, ""]
+    ) -> PyTree:
         return state
 
 
@@ -69,7 +72,7 @@ class ConstantDamping(_Memoryless):
     def may_vanish(self) -> bool:
         return not callable(self.level) and self.level == 0
 
-    def value(self, state, loss, step):
+    def value(self, state: PyTree, loss: Float[Array, ""], step: Int[Array, ""]) -> Float[Array, ""]:
         return at_step(self.level, step, loss.dtype)
 
 
@@ -92,7 +95,7 @@ class LossDamping(_Memoryless):
     def may_vanish(self) -> bool:
         return False
 
-    def value(self, state, loss, step):
+    def value(self, state: PyTree, loss: Float[Array, ""], step: Int[Array, ""]) -> Float[Array, ""]:
         return jnp.minimum(loss, at_step(self.cap, step, loss.dtype))
 
 
@@ -119,7 +122,7 @@ class DecayDamping(_Memoryless):
     def may_vanish(self) -> bool:
         return False
 
-    def value(self, state, loss, step):
+    def value(self, state: PyTree, loss: Float[Array, ""], step: Int[Array, ""]) -> Float[Array, ""]:
         exponent = jnp.asarray(step, loss.dtype)
         return jnp.maximum(self.initial * jnp.asarray(self.rate, loss.dtype) ** exponent, self.floor)
 
@@ -158,13 +161,15 @@ class GainRatioDamping(Damping):
     def may_vanish(self) -> bool:
         return False
 
-    def init(self, dtype):
+    def init(self, dtype: Any) -> PyTree:
         return jnp.asarray(self.initial, dtype), jnp.asarray(2.0, dtype)
 
-    def value(self, state, loss, step):
+    def value(self, state: PyTree, loss: Float[Array, ""], step: Int[Array, ""]) -> Float[Array, ""]:
         return state[0]
 
-    def update(self, state, damping, gain, moved):
+    def update(
+        self, state: PyTree, damping: Float[Array, ""], gain: Float[Array, ""], moved: Bool[Array, ""]
+    ) -> PyTree:
         _, raise_by = state
         smooth = jnp.where(gain >= 0.75, jnp.maximum(1 / 3, 1 - (4 * gain - 3) ** 3), 2 - 4 / 3 * gain)
         factor = jnp.where(moved, jnp.minimum(smooth, 2.0), raise_by)

@@ -37,7 +37,15 @@ class Optimizer(eqx.Module):
         """Refuse what is not a state of this method."""
 
     @abc.abstractmethod
-    def compute(self, params, state, terms, batch, share, devices: Devices) -> Stepped:
+    def compute(
+        self,
+        params: PyTree,
+        state: PyTree,
+        terms: Sequence[Term],
+        batch: Mapping[str, Any],
+        share: Float[Array, ""],
+        devices: Devices,
+    ) -> Stepped:
         """Take a step, as a part of a compiled program."""
 
     def step(

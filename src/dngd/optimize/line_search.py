@@ -66,7 +66,7 @@ class GridSearch(LineSearch):
     def __check_init__(self):
         check.count("points", self.points, hint="it is the number of step lengths to try")
 
-    def search(self, loss_at, loss, step):
+    def search(self, loss_at: LossAt, loss: Float[Array, ""], step: Int[Array, ""]) -> Choice:
         lengths = 0.5 ** jnp.arange(self.points, dtype=loss.dtype)
         losses = lax.map(lambda length: _finite_or_infinite(loss_at(length)), lengths)
         best = jnp.argmin(losses)
@@ -92,7 +92,7 @@ class BacktrackingSearch(LineSearch):
     def __check_init__(self):
         check.count("points", self.points, hint="it is the number of step lengths to try")
 
-    def search(self, loss_at, loss, step):
+    def search(self, loss_at: LossAt, loss: Float[Array, ""], step: Int[Array, ""]) -> Choice:
         def unfinished(carry):
             tried, _, best, latest = carry
             turned = (best < loss) & (latest > best)
@@ -126,7 +126,7 @@ class FixedStep(LineSearch):
     def __check_init__(self):
         check_schedule("length", self.length, 0.0, open_low=True)
 
-    def search(self, loss_at, loss, step):
+    def search(self, loss_at: LossAt, loss: Float[Array, ""], step: Int[Array, ""]) -> Choice:
         length = at_step(self.length, step, loss.dtype)
         after = _finite_or_infinite(loss_at(length))
         return _accept(length, after, jnp.asarray(jnp.inf, loss.dtype), jnp.asarray(1))

@@ -6,6 +6,7 @@ up to more than the linear model bears, and the loss on fresh points grows altho
 """
 
 import abc
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -33,7 +34,7 @@ class Momentum(eqx.Module):
         """Whether μ is always zero, so that no velocity needs to be kept."""
 
     @abc.abstractmethod
-    def init(self, dtype) -> PyTree:
+    def init(self, dtype: Any) -> PyTree:
         """The rule's memory before the first step."""
 
     @abc.abstractmethod
@@ -64,13 +65,13 @@ class ConstantMomentum(Momentum):
     def is_off(self) -> bool:
         return not callable(self.level) and self.level == 0
 
-    def init(self, dtype):
+    def init(self, dtype: Any) -> PyTree:
         return ()
 
-    def value(self, state, loss, step):
+    def value(self, state: PyTree, loss: Float[Array, ""], step: Int[Array, ""]) -> Float[Array, ""]:
         return at_step(self.level, step, loss.dtype)
 
-    def update(self, state, loss, length):
+    def update(self, state: PyTree, loss: Float[Array, ""], length: Float[Array, ""]) -> PyTree:
         return state
 
 
@@ -104,16 +105,16 @@ class RisingMomentum(Momentum):
     def is_off(self) -> bool:
         return False
 
-    def init(self, dtype):
+    def init(self, dtype: Any) -> PyTree:
         # count of good steps, mean of log loss, its lowest value since the last start
         return jnp.zeros((), dtype), jnp.full((), jnp.nan, dtype), jnp.full((), jnp.inf, dtype)
 
-    def value(self, state, loss, step):
+    def value(self, state: PyTree, loss: Float[Array, ""], step: Int[Array, ""]) -> Float[Array, ""]:
         count, *_ = state
         _, grew = self._look(state, loss)
         return jnp.where(grew, 0.0, jnp.minimum(count / (count + DELAY), self.limit))
 
-    def update(self, state, loss, length):
+    def update(self, state: PyTree, loss: Float[Array, ""], length: Float[Array, ""]) -> PyTree:
         count, _, lowest = state
         level, grew = self._look(state, loss)
         count = jnp.where(length >= 0.5, count + 1, CUT * count)

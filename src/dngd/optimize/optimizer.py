@@ -1,16 +1,20 @@
 """`DualNaturalGradient`: the rules and settings of a step."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import PyTree
+from jaxtyping import Array, Float, PyTree
 
 from dngd import check
+from dngd.devices import Devices
 from dngd.jacobian.linearize import TILE_BYTES
 from dngd.optimize.damping import ConstantDamping, Damping, GainRatioDamping
-from dngd.optimize.interface import Optimizer
+from dngd.optimize.interface import Optimizer, Stepped
 from dngd.optimize.line_search import BacktrackingSearch, LineSearch
 from dngd.optimize.mesh import as_mesh
 from dngd.optimize.momentum import ConstantMomentum, Momentum
@@ -20,6 +24,7 @@ from dngd.optimize.step import compute_step
 from dngd.solver.plan import SOLVERS
 from dngd.solver.solver import Solver
 from dngd.space import as_arrays
+from dngd.term import Term
 
 
 def _as_damping(rule: Damping | Schedule) -> Damping:
@@ -104,5 +109,13 @@ class DualNaturalGradient(Optimizer):
         if not isinstance(state, State):
             raise TypeError(f"state={state!r} is not a dngd.optimize.State; make it with optimizer.init(params)")
 
-    def compute(self, params, state, terms, batch, share, devices):
+    def compute(
+        self,
+        params: PyTree,
+        state: PyTree,
+        terms: Sequence[Term],
+        batch: Mapping[str, Any],
+        share: Float[Array, ""],
+        devices: Devices,
+    ) -> Stepped:
         return compute_step(self, params, state, terms, batch, share, devices)

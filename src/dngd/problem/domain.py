@@ -120,35 +120,35 @@ class Box(Domain):
     def unit_dimension(self) -> int:
         return len(self.low)
 
-    def place(self, unit):
+    def place(self, unit: Float[Array, "N k"]) -> Float[Array, "N d"]:
         unit = unit.astype(float)  # in many dimensions it was drawn in single precision
         low, high = jnp.asarray(self.low, unit.dtype), jnp.asarray(self.high, unit.dtype)
         return low + (high - low) * unit
 
-    def clustered(self, points, faces):
+    def clustered(self, points: Float[Array, "N d"], faces: tuple[str, ...] | None) -> Float[Array, "N d"]:
         return towards_faces(points, self.names, self.low, self.high, faces)
 
-    def normal(self, point):
+    def normal(self, point: Float[Array, " d"]) -> Float[Array, " d"]:
         raise no_normal("the interior of a Box")
 
-    def boundary(self, faces=None) -> Faces:
+    def boundary(self, faces: Iterable[str] | None = None) -> Faces:
         names = [self.names.axes[axis] for axis in self.names.spatial] if faces is None else list(faces)
         if not names:
             raise ValueError("a boundary needs at least one face, such as 'x-'")
         found = [face for name in names for face in named_faces(self.names, name)]
         return Faces(self.names, self.low, self.high, tuple(dict.fromkeys(found)))
 
-    def pair(self, coordinate):
+    def pair(self, coordinate: str) -> tuple[int, float, float]:
         axis = self.names.axis(coordinate)
         return axis, self.low[axis], self.high[axis]
 
-    def window(self):
+    def window(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         return self.low, self.high
 
-    def contains(self, points):
+    def contains(self, points: Float[Array, "N d"]) -> Bool[Array, " N"]:
         return jnp.ones(len(points), bool)
 
-    def extends_along(self, axis):
+    def extends_along(self, axis: int) -> bool:
         return True
 
     def where(self, predicate: Callable) -> "Masked":
@@ -192,22 +192,22 @@ class Masked(Domain):
     def unit_dimension(self) -> int:
         return self.part.unit_dimension
 
-    def candidates(self, count):
+    def candidates(self, count: int) -> int:
         return self.part.candidates(count)
 
-    def place(self, unit):
+    def place(self, unit: Float[Array, "N k"]) -> Float[Array, "N d"]:
         return self.part.place(unit)
 
-    def contains(self, points):
+    def contains(self, points: Float[Array, "N d"]) -> Bool[Array, " N"]:
         return self.part.contains(points)
 
-    def extends_along(self, axis):
+    def extends_along(self, axis: int) -> bool:
         return self.part.extends_along(axis)
 
-    def normal(self, point):
+    def normal(self, point: Float[Array, " d"]) -> Float[Array, " d"]:
         raise no_normal("the interior of a masked box")
 
-    def boundary(self, faces=None):
+    def boundary(self, faces: Iterable[str] | None = None) -> Part:
         """The part of these faces that the mask keeps."""
         if faces is None:
             raise ValueError(
@@ -222,10 +222,10 @@ class Masked(Domain):
             )
         return part
 
-    def pair(self, coordinate):
+    def pair(self, coordinate: str) -> tuple[int, float, float]:
         raise ValueError(f"a periodic condition along {coordinate!r} needs two whole faces, and this box is masked")
 
-    def window(self):
+    def window(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         return self.box.window()
 
 
@@ -269,23 +269,23 @@ class Ball(Domain):
     def unit_dimension(self) -> int:
         return self.size + 1
 
-    def place(self, unit):
+    def place(self, unit: Float[Array, "N k"]) -> Float[Array, "N d"]:
         share = unit[:, :1]
         return self.radius * (share if self.radial else share ** (1 / self.size)) * directions(unit[:, 1:])
 
-    def normal(self, point):
+    def normal(self, point: Float[Array, " d"]) -> Float[Array, " d"]:
         raise no_normal("the interior of a Ball")
 
-    def boundary(self, faces=None):
+    def boundary(self, faces: Iterable[str] | None = None) -> Sphere:
         if faces is not None:
             raise ValueError(f"a Ball has one boundary, not faces {tuple(faces)!r}; leave `on` out")
         return Sphere(self.size, self.radius)
 
-    def pair(self, coordinate):
+    def pair(self, coordinate: str) -> tuple[int, float, float]:
         raise ValueError(f"a periodic condition along {coordinate!r} needs two opposite faces, and a Ball has none")
 
-    def window(self):
+    def window(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         return (-self.radius,) * self.size, (self.radius,) * self.size
 
-    def contains(self, points):
+    def contains(self, points: Float[Array, "N d"]) -> Bool[Array, " N"]:
         return jnp.linalg.norm(points, axis=1) <= self.radius

@@ -80,7 +80,7 @@ class Formulation:
     problem: Problem
     frame: Frame | None
     rows: Mapping[str, Array]
-    time: Time | None  # where the problem can be solved window by window
+    clock: Time | None  # where the problem can be solved window by window
 
     @classmethod
     def of(cls, problem: Problem) -> "Formulation":
@@ -98,20 +98,25 @@ class Formulation:
         stretch[cyclic] = 1.0
         frame = eqx.tree_at(lambda frame: frame.stretch, frame, jnp.asarray(stretch))
         reduced = problem.replaced(conditions=left, network=functools.partial(_network, setting, periodic, scale))
-        time = None
+        clock = None
         if _can_march(reduced):
             axis = setting.domain.coordinates.axis(TIME)
             low, high = (end[axis] for end in setting.domain.window())
-            time = Time(axis, low, high, frame)
+            clock = Time(axis, low, high, frame)
         staged = more_diffusion_first(reduced, setting, left, frame)
-        return cls(staged, frame, row_sizes(setting, left, frame), time)
+        return cls(staged, frame, row_sizes(setting, left, frame), clock)
+
+    @property
+    def time(self) -> int | None:
+        """The axis of time, where the problem can be solved window by window."""
+        return None if self.clock is None else self.clock.axis
 
     @property
     def marching(self) -> Time:
         """The time of a problem that is solved window by window."""
-        if self.time is None:
+        if self.clock is None:
             raise ValueError("this problem is solved as a whole, and not window by window in time")
-        return self.time
+        return self.clock
 
     @functools.cached_property
     def drift(self) -> Drift:
@@ -171,14 +176,14 @@ class Formulation:
         """Models of consecutive windows as one model in the units of the problem."""
         if self.frame is None:
             return models[-1]
-        if self.time is None:
+        if self.clock is None:
             return self.frame.applied(models[-1])
-        bounds = [self.time.part(*share) for share in shares]
-        parts = [self.time.frame_of(*bound).applied(model) for bound, model in zip(bounds, models, strict=True)]
+        bounds = [self.clock.part(*share) for share in shares]
+        parts = [self.clock.frame_of(*bound).applied(model) for bound, model in zip(bounds, models, strict=True)]
         if len(parts) == 1:
             return parts[0]
         ends = jnp.asarray([start for start, _ in bounds[1:]])
-        return Model(Piecewise([part.network for part in parts], ends, self.time.axis), parts[-1].coefficients)
+        return Model(Piecewise([part.network for part in parts], ends, self.clock.axis), parts[-1].coefficients)
 
 
 class Piecewise(eqx.Module):

@@ -7,13 +7,13 @@ normals and faces are those of the coordinates alone.
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from dngd import check
 from dngd.check import unknown
@@ -75,22 +75,22 @@ class Product(Region):
     def unit_dimension(self) -> int:
         return self.inner.unit_dimension + len(self.ranges)
 
-    def candidates(self, count):
+    def candidates(self, count: int) -> int:
         return self.inner.candidates(count)
 
-    def place(self, unit):
+    def place(self, unit: Float[Array, "N k"]) -> Float[Array, "N d"]:
         split = self.inner.unit_dimension
         return jnp.concatenate([self.inner.place(unit[:, :split]), _drawn(self.ranges, unit[:, split:])], axis=1)
 
-    def clustered(self, points, faces):
+    def clustered(self, points: Float[Array, "N d"], faces: tuple[str, ...] | None) -> Float[Array, "N d"]:
         split = points.shape[1] - len(self.ranges)
         return jnp.concatenate([self.inner.clustered(points[:, :split], faces), points[:, split:]], axis=1)
 
-    def normal(self, point):
+    def normal(self, point: Float[Array, " d"]) -> Float[Array, " d"]:
         inner = self.inner.normal(point[: len(point) - len(self.ranges)])
         return jnp.concatenate([inner, jnp.zeros(len(self.ranges), inner.dtype)])
 
-    def extends_along(self, axis):
+    def extends_along(self, axis: int) -> bool:
         return self.inner.extends_along(axis)
 
 
@@ -132,43 +132,43 @@ class Parametric(Domain):
     def unit_dimension(self) -> int:
         return self.inner.unit_dimension + len(self.ranges)
 
-    def candidates(self, count):
+    def candidates(self, count: int) -> int:
         return self.inner.candidates(count)
 
-    def place(self, unit):
+    def place(self, unit: Float[Array, "N k"]) -> Float[Array, "N d"]:
         return Product(self.inner, self.ranges).place(unit)
 
-    def clustered(self, points, faces):
+    def clustered(self, points: Float[Array, "N d"], faces: tuple[str, ...] | None) -> Float[Array, "N d"]:
         return Product(self.inner, self.ranges).clustered(points, faces)
 
-    def normal(self, point):
+    def normal(self, point: Float[Array, " d"]) -> Float[Array, " d"]:
         return self.inner.normal(point)
 
-    def extends_along(self, axis):
+    def extends_along(self, axis: int) -> bool:
         return self.inner.extends_along(axis)
 
-    def boundary(self, faces=None):
+    def boundary(self, faces: Iterable[str] | None = None) -> Product:
         for face in faces or ():
             if face.rstrip("+-") in [one.name for one in self.ranges]:
                 raise ValueError(f"face {face!r}: {face.rstrip('+-')!r} is a parameter, and a parameter has no faces")
         return Product(self.inner.boundary(faces), self.ranges)
 
-    def over(self, region):
+    def over(self, region: Region) -> Region:
         if isinstance(region, PointSet) and region.points.shape[1] == self.dimension:
             return region  # the points bring values of the parameters
         return Product(region, self.ranges)
 
-    def pair(self, coordinate):
+    def pair(self, coordinate: str) -> tuple[int, float, float]:
         return self.inner.pair(coordinate)
 
-    def window(self):
+    def window(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         low, high = self.inner.window()
         return (*low, *(one.low for one in self.ranges)), (*high, *(one.high for one in self.ranges))
 
-    def contains(self, points):
+    def contains(self, points: Float[Array, "N d"]) -> Bool[Array, " N"]:
         return self.inner.contains(points[:, : self.inner.dimension])
 
-    def tested(self, points):
+    def tested(self, points: Float[Array, "N d"]) -> Float[Array, "N d"]:
         unit = jnp.asarray(_tested(len(self.ranges)), points.dtype)
         values = _values(self.ranges, unit)[jnp.arange(len(points)) % TESTED]
         return points.at[:, self.inner.dimension :].set(values)

@@ -100,7 +100,7 @@ class Faces(Region):
     def unit_dimension(self) -> int:
         return len(self.low)
 
-    def place(self, unit):
+    def place(self, unit: Float[Array, "N k"]) -> Float[Array, "N d"]:
         unit = unit.astype(float)  # in many dimensions it was drawn in single precision
         low, high = np.asarray(self.low), np.asarray(self.high)
         axes, sides = np.asarray(self.faces).T
@@ -118,17 +118,17 @@ class Faces(Region):
         bound = jnp.where(side == 1, jnp.asarray(high, unit.dtype)[axis], jnp.asarray(low, unit.dtype)[axis])
         return jnp.where(position == axis[:, None], bound[:, None], inside)
 
-    def clustered(self, points, faces):
+    def clustered(self, points: Float[Array, "N d"], faces: tuple[str, ...] | None) -> Float[Array, "N d"]:
         return towards_faces(points, self.names, self.low, self.high, faces)
 
-    def normal(self, point):
+    def normal(self, point: Float[Array, " d"]) -> Float[Array, " d"]:
         bounds = jnp.stack([jnp.asarray(self.low, point.dtype), jnp.asarray(self.high, point.dtype)])
         axes, sides = np.asarray(self.faces).T
         nearest = jnp.argmin(jnp.abs(point[axes] - bounds[sides, axes]))
         direction = jnp.asarray(2.0 * sides - 1, point.dtype)[nearest]
         return jnp.where(jnp.arange(len(self.low)) == jnp.asarray(axes)[nearest], direction, 0.0)
 
-    def extends_along(self, axis):
+    def extends_along(self, axis: int) -> bool:
         return all(axis != own for own, _ in self.faces)
 
 
@@ -142,10 +142,10 @@ class Sphere(Region):
     def unit_dimension(self) -> int:
         return self.dimension
 
-    def place(self, unit):
+    def place(self, unit: Float[Array, "N k"]) -> Float[Array, "N d"]:
         return self.radius * directions(unit)
 
-    def normal(self, point):
+    def normal(self, point: Float[Array, " d"]) -> Float[Array, " d"]:
         return point / jnp.linalg.norm(point)
 
 
@@ -189,18 +189,18 @@ class Part(Region):
     def unit_dimension(self) -> int:
         return self.whole.unit_dimension
 
-    def candidates(self, count):
+    def candidates(self, count: int) -> int:
         return math.ceil((count + 6 * math.sqrt(count) + 10) / self.share)
 
-    def place(self, unit):
+    def place(self, unit: Float[Array, "N k"]) -> Float[Array, "N d"]:
         """All points that the mask keeps come first in place of those that it drops."""
         points = self.whole.place(unit)
         return first_accepted(points, self.contains(points), len(points))[0]
 
-    def normal(self, point):
+    def normal(self, point: Float[Array, " d"]) -> Float[Array, " d"]:
         return self.whole.normal(point)
 
-    def extends_along(self, axis):
+    def extends_along(self, axis: int) -> bool:
         asked = {place for name in inspect.signature(self.mask).parameters for place in self._places(name)}
         return axis not in asked and self.whole.extends_along(axis)
 

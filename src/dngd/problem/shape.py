@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
+from numpy.typing import ArrayLike
 
 from dngd import check
 from dngd.problem.region import Region, no_normal
@@ -35,15 +36,15 @@ class Curve(Region):
     def unit_dimension(self) -> int:
         return self.dimension
 
-    def place(self, unit):
+    def place(self, unit: Float[Array, "N k"]) -> Array:
         return jax.vmap(self.function)(unit)
 
-    def normal(self, point):
+    def normal(self, point: Float[Array, " d"]) -> Array:
         if self.outward is None:
             raise no_normal("a Curve without `outward`")
         return self.outward(point)
 
-    def extends_along(self, axis):
+    def extends_along(self, axis: int) -> bool:
         """One number of its own moves the coordinate from end to end, and nothing else: a cylinder in time."""
         trials = np.random.default_rng(0).random((TRIALS, self.dimension))
         slopes = np.asarray(jax.vmap(jax.jacfwd(self.function))(jnp.asarray(trials)))  # (trials, d, k)
@@ -64,7 +65,7 @@ class PointSet(Region):
 
     points: Float[np.ndarray, "M d"]
 
-    def __init__(self, points):
+    def __init__(self, points: ArrayLike):
         points = check.array("PointSet: points", points)
         if points.ndim != 2 or not len(points):
             raise ValueError(f"PointSet: points of shape {points.shape} must have shape (M, d) with M > 0")
@@ -74,7 +75,7 @@ class PointSet(Region):
     def unit_dimension(self) -> int:
         return 1
 
-    def place(self, unit):
+    def place(self, unit: Float[Array, "N k"]) -> Float[Array, "N d"]:
         """One point for every number."""
         chosen = jnp.minimum((unit[:, 0] * len(self.points)).astype(int), len(self.points) - 1)
         return jnp.asarray(self.points, unit.dtype)[chosen]
@@ -88,5 +89,5 @@ class PointSet(Region):
         chosen = jax.random.permutation(key, len(self.points))[:count]
         return jnp.asarray(self.points, jnp.result_type(float))[chosen]
 
-    def normal(self, point):
+    def normal(self, point: Float[Array, " d"]) -> Float[Array, " d"]:
         raise no_normal("a PointSet")

@@ -8,7 +8,7 @@ two of the best choice, whatever the spectrum.
 """
 
 import math
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -83,7 +83,7 @@ class PCG(Solver):
             )
         return rank
 
-    def tolerance_for(self, dtype) -> float:
+    def tolerance_for(self, dtype: Any) -> float:
         """The relative residual to reach in this precision."""
         eps = float(jnp.finfo(dtype).eps)
         tolerance = max(1e-10, 10 * eps) if self.tolerance is None else self.tolerance

@@ -1,5 +1,8 @@
 """Observers that write curves for TensorBoard, Weights & Biases or MLflow, each if it is installed."""
 
+# Neither wandb nor mlflow is among the packages for development.
+# pyright: reportMissingImports=false
+
 import functools
 import math
 import re
@@ -69,11 +72,11 @@ class TensorBoard(Observer):
         # Made with the first row: until then the directory is not ours to fill.
         self._writer = functools.cache(lambda: SummaryWriter(str(directory)))
 
-    def step(self, run, state, row):
+    def step(self, run: Run, state: RunState, row: dict[str, Any]) -> None:
         for name, value in scalars(row).items():
             self._writer().add_scalar(name, value, row["step"])
 
-    def close(self):
+    def close(self) -> None:
         if self._writer.cache_info().currsize:
             self._writer().close()
 
@@ -92,20 +95,20 @@ class WandB(Observer):
         self._log: Any = None
         self._failed = 1  # until the run has ended
 
-    def start(self, run, state):
+    def start(self, run: Run, state: RunState) -> None:
         import wandb
 
         ours = {"project": "dngd", "id": identity(run, state), "resume": "allow", "config": settings_of(run)}
         self._log = wandb.init(**(ours | self._settings))
 
-    def step(self, run, state, row):
+    def step(self, run: Run, state: RunState, row: dict[str, Any]) -> None:
         self._log.log(scalars(row), step=row["step"])
 
-    def end(self, summary):
+    def end(self, summary: Mapping[str, Any]) -> None:
         self._log.summary.update(ending(summary) | {"outcome": summary["outcome"], "message": summary["message"]})
         self._failed = 0
 
-    def close(self):
+    def close(self) -> None:
         if self._log is not None:
             self._log.finish(exit_code=self._failed)
 
@@ -129,7 +132,7 @@ class MLflow(Observer):
         self._waiting: list[Any] = []
         self._sent, self._status = time.monotonic(), "FAILED"  # until the run has ended
 
-    def start(self, run, state):
+    def start(self, run: Run, state: RunState) -> None:
         from mlflow import MlflowClient
         from mlflow.entities import Param
 
@@ -145,17 +148,17 @@ class MLflow(Observer):
             client.log_batch(self._run, params=settings)
         self._client = client
 
-    def step(self, run, state, row):
+    def step(self, run: Run, state: RunState, row: dict[str, Any]) -> None:
         self._add(scalars(row), row["step"])
         if time.monotonic() - self._sent > SECONDS or len(self._waiting) > VALUES // 2:
             self._send()
 
-    def end(self, summary):
+    def end(self, summary: Mapping[str, Any]) -> None:
         self._add({f"end/{name}": value for name, value in ending(summary).items()}, summary["steps"])
         self._client.set_tag(self._run, "dngd.outcome", summary["outcome"])
         self._status = "FINISHED"
 
-    def close(self):
+    def close(self) -> None:
         if self._client is not None:
             self._send()
             self._client.set_terminated(self._run, self._status)

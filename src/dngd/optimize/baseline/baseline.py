@@ -6,8 +6,8 @@ parameters nor the memory of the method.
 """
 
 import abc
-from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -18,9 +18,10 @@ from jaxtyping import Array, Float, Int, PyTree
 from dngd.devices import Devices
 from dngd.jacobian.residuals import Residuals
 from dngd.optimize.info import Info
-from dngd.optimize.interface import Optimizer
+from dngd.optimize.interface import Optimizer, Stepped
 from dngd.optimize.outcome import Outcome
 from dngd.space import as_arrays, norm, select
+from dngd.term import Term
 
 
 class BaselineState(eqx.Module):
@@ -80,7 +81,15 @@ class Baseline(Optimizer):
         if not isinstance(state, BaselineState) or state.method != self.name:
             raise TypeError(f"state={state!r} is not a state of {self.name}; make it with optimizer.init(params)")
 
-    def compute(self, params, state, terms, batch, share, devices):
+    def compute(
+        self,
+        params: PyTree,
+        state: PyTree,
+        terms: Sequence[Term],
+        batch: Mapping[str, Any],
+        share: Float[Array, ""],
+        devices: Devices,
+    ) -> Stepped:
         return _compute_step(self, params, state, terms, batch, devices)
 
 
