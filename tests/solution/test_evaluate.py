@@ -8,6 +8,7 @@ from solution.exact import solution
 
 import dngd
 from dngd import Box
+from dngd.problem.formulation import Formulation
 
 RANDOM = np.random.default_rng(0)
 
@@ -65,6 +66,18 @@ def test_a_plain_function_of_jax():
         family.function(jnp.array([0.5]))
     with pytest.raises(ValueError, match=r"use jax\.vmap"):
         FLOW.function(points)
+
+
+def test_a_plain_function_has_the_precision_of_its_program():
+    """The network that a problem gets has units of its own, which are arrays in double precision."""
+    problem = dngd.Problem(domain=Box(x=(0, 1)), conditions={"equation": dngd.Equation(lambda u: u.x - 1)})
+    formulation = Formulation.of(problem)
+    model = formulation.frame.applied(formulation.init(jax.random.key(0)))
+    found = dngd.Solution(problem, model, model, {"rel_l2": None, "precision": "float64"}, [])
+    with jax.enable_x64(False):
+        value = found.function(jnp.array([0.5]))
+    assert value.dtype == "float32"
+    np.testing.assert_allclose(value, found.predict([[0.5]])[0], rtol=1e-4, atol=1e-5)
 
 
 def test_along_a_line():

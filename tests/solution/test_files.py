@@ -1,5 +1,6 @@
 """Grids and what other programs read of them."""
 
+import dataclasses
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -12,6 +13,7 @@ from solution.exact import solution
 
 import dngd
 from dngd import Box
+from dngd.problem.model import Model
 
 
 def wave(point):
@@ -125,6 +127,7 @@ def test_netcdf_is_read_back_to_the_bit(tmp_path):
 def test_the_artefact_predicts_the_same_bits_without_dngd(tmp_path):
     network = dngd.network.MLP((2, 16, 16, 1), key=jax.random.key(0))
     trained = solution(network, Box(x=(0, 1)), parameters={"nu": (1, 2)})
+    trained = dataclasses.replace(trained, model=Model(network, {}))
     points = np.column_stack([np.linspace(0, 1, 50), np.linspace(1, 2, 50)])
     np.save(tmp_path / "points.npy", points)
     trained.save_artefact(tmp_path / "solution.bin")
@@ -137,6 +140,8 @@ def test_the_artefact_predicts_the_same_bits_without_dngd(tmp_path):
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=120)
     np.testing.assert_array_equal(np.load(tmp_path / "found.npy"), trained.predict(points))
+    program = jax.export.deserialize((tmp_path / "solution.bin").read_bytes()).mlir_module()
+    assert "optimization_barrier" in program  # constants that are folded into others change the last bit
 
 
 @pytest.mark.usefixtures("as_users_run_it")

@@ -10,6 +10,7 @@ fields = predict(points)                # (N, d), with values of the parameters 
 
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -27,6 +28,13 @@ def save_artefact(problem: Problem, model: Model, path: Path, platforms: tuple[s
         choice("platform", platform, PLATFORMS)
     (count,) = jax.export.symbolic_shape("N")
     points = jax.ShapeDtypeStruct((count, problem.domain.dimension), jnp.result_type(float))
-    predict = jax.jit(jax.vmap(lambda point: jnp.atleast_1d(model(point))))
+    arrays, rest = eqx.partition(model, eqx.is_array)
+
+    @jax.jit
+    def predict(points):
+        # As constants the weights would be folded into others, and the last bit would not be that of `predict`.
+        whole = eqx.combine(jax.lax.optimization_barrier(arrays), rest)
+        return jax.vmap(lambda point: jnp.atleast_1d(whole(point)))(points)
+
     path.write_bytes(jax.export.export(predict, platforms=platforms)(points).serialize())
     return path

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -94,6 +95,7 @@ def plain_function(problem: Problem, model: Model) -> Callable:
         if point.shape != (size,):
             raise ValueError(f"a point of shape {point.shape} does not have {size} coordinates; for many use jax.vmap")
         values = [jnp.reshape(jnp.asarray(parameters[name], point.dtype), 1) for name in names]
-        return jnp.atleast_1d(model(jnp.concatenate([point, *values]) if values else point))
+        here = jax.tree.map(lambda leaf: leaf.astype(point.dtype) if eqx.is_inexact_array(leaf) else leaf, model)
+        return jnp.atleast_1d(here(jnp.concatenate([point, *values]) if values else point))
 
     return fields
