@@ -26,7 +26,7 @@ from measure import save
 import dngd
 
 SMALL = f"{Path(__file__).parents[1] / 'tests' / 'train' / 'small.py'}:problem"
-SETTINGS = ("--steps", "1500", "--doublings", "0", "--checkpoint-seconds", "0.2", "--quiet")
+SETTINGS = ("--steps", "600", "--doublings", "0", "--checkpoint-seconds", "0.2", "--quiet")
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 KILLS_OF_A_RUN = 10
 

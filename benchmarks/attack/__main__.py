@@ -26,7 +26,7 @@ os.environ["DNGD_CACHE"] = "off"
 
 import damages
 import inputs
-from measure import save
+from measure import keep
 
 import dngd
 from dngd.cli import main
@@ -65,6 +65,8 @@ def verdict(call):
             call()
     except Hangs:
         return "unclear", f"hangs: more than {PATIENCE} s"
+    except inputs.BegunError:
+        return "accepted", ""
     except OURS as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         said = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
@@ -96,8 +98,8 @@ def command(arguments):
 def attack_inputs():
     for name, (make, arguments) in inputs.ARGUMENTS.items():
         for argument, values in arguments.items():
-            for value in values:
-                shown = f"{name}({argument}={str(value)[:60]})"
+            for number, value in enumerate(values):
+                shown = f"{name}({argument}{f' {number}' if callable(value) else f'={str(value)[:60]}'})"
                 yield shown, *verdict(lambda: make(**{argument: value}))  # noqa: B023 - called at once
 
 
@@ -118,7 +120,7 @@ KINDS = {"inputs": attack_inputs, "commands": attack_commands, "runs": attack_ru
 
 
 def attack(kinds):
-    rows, bad = [], 0
+    bad = 0
     for kind in kinds:
         began, counts = time.perf_counter(), Counter()
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
@@ -129,10 +131,9 @@ def attack(kinds):
                 elif "--verbose" in sys.argv:
                     print(f"clear: {shown}: {said}", flush=True)
         bad += counts["unclear"] + counts["accepted"]
-        rows.append({"kind": kind, "seconds": round(time.perf_counter() - began), **counts, "all": counts.total()})
-        print(rows[-1], flush=True)
-    if kinds == list(KINDS):
-        save("attack", rows)
+        row = {"kind": kind, "seconds": round(time.perf_counter() - began), **counts, "all": counts.total()}
+        print(row, flush=True)
+        keep("attack", row, ("kind",))
     return bool(bad)
 
 

@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-from inputs import problem, solve
+from inputs import Begins, problem, solve
 
 import dngd
 from dngd.train.sealed import seal
@@ -208,7 +208,7 @@ def _tried(run, expected, verdict, command):
             return reported, f"{arguments[0]}: {text}"
     if contents(run) != before:
         return "unclear", "loading, reporting or a refused resume changed the directory"
-    resumed, text = verdict(lambda: dngd.resume(run, problem(), steps=5, quiet=True))
+    resumed, text = verdict(lambda: dngd.resume(run, problem(), steps=5, quiet=True, observers=[Begins()]))
     if resumed == "unclear":
         return resumed, f"resume: {text}"
     return how, said

@@ -4,7 +4,9 @@ import difflib
 import importlib.util
 import math
 import numbers
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -83,6 +85,13 @@ def inside(name: str, values: np.ndarray, low: float, high: float, what: str) ->
     outside = ~((values >= low - slack) & (values <= high + slack))
     if outside.any():
         raise ValueError(f"{name}={float(values[outside][0])!r} is outside of ({low:g}, {high:g}), {what}")
+
+
+def path(name: str, value: Any) -> Path:
+    """Read a path; refuse what cannot be one."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name}={value!r} must be a path, such as 'runs/mine'")
+    return Path(value)
 
 
 def boolean(name: str, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import math
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 from dngd.report import find_runs, write_comparison
 from dngd.report.curve import measured
-from dngd.report.table import default_thresholds, make_rows, plain, scientific, to_csv, to_latex, to_markdown
+from dngd.report.page import render
+from dngd.report.table import ESTIMATED, default_thresholds, make_rows, plain, scientific, to_csv, to_latex, to_markdown
 
 
 def test_rows_by_hand(comparison):
@@ -46,6 +48,19 @@ def test_no_reference_gives_dashes(tmp_path, build):
     assert "| allen_cahn | dense | – | – | 120 | 60 | 1 |" in to_markdown([row])
     assert "allen_cahn,dense,1,0,0,,,,120.0,60.0" in to_csv([row])
     assert r"allen\_cahn & dense & -- & -- & 120" in to_latex([row])
+
+
+def test_an_estimate_stands_in_for_an_unknown_error(tmp_path, build):
+    summary = build(tmp_path / "a", problem="allen_cahn") / "summary.json"
+    known = json.loads(summary.read_text()) | {"estimate": 3.9e-3}
+    summary.write_text(json.dumps({name: value for name, value in known.items() if name != "checksum"}))
+    runs = find_runs([tmp_path])
+    written = to_markdown(make_rows(runs))
+    assert "| allen_cahn | dense | ≈ 3.90e-03 | – | 120 | 60 | 1 |" in written
+    assert ESTIMATED in written
+    page = render(runs)
+    assert page.count("≈ 3.90e-03") == 2  # in the table, and beside the name of the run
+    assert ESTIMATED in page
 
 
 def test_a_column_for_every_title_in_every_format(comparison):

@@ -188,8 +188,9 @@ def test_an_ensemble_of_one_network_is_refused():
     problem = dngd.Problem(
         domain=dngd.Box(x=(0, 1)), conditions={"it": dngd.Equation(lambda u: u.xx)}, network=drawn_anyhow
     )
-    with pytest.raises(ValueError, match="not from its key"):
-        dngd.ensemble(problem, steps=1, quiet=True)
+    for start in (dngd.ensemble, dngd.solve):
+        with pytest.raises(ValueError, match="not from its key"):
+            start(problem, steps=1, quiet=True)
 
 
 def test_an_ensemble_looks_up_the_problem_once(monkeypatch, tmp_path):

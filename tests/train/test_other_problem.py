@@ -91,6 +91,14 @@ def test_a_run_of_another_problem_is_neither_loaded_nor_taken_up(tmp_path):
     assert read_config(tmp_path / "run")["steps"] == 2
 
 
+def test_rows_that_were_lost_are_told_of(tmp_path):
+    dngd.solve(small.problem, out=tmp_path / "run", **SETTINGS)
+    history = tmp_path / "run" / "history.jsonl"
+    history.write_bytes(history.read_bytes().splitlines(keepends=True)[0])
+    with pytest.warns(UserWarning, match=r"history\.jsonl has 1 rows of 2 steps"):
+        dngd.load(tmp_path / "run", small.problem)
+
+
 def test_an_unfinished_run_is_not_taken_up_with_another_problem(tmp_path):
     dngd.solve(small.problem, out=tmp_path / "run", observers=[lambda row, model: True], quiet=True, method="adam")
     (tmp_path / "run/summary.json").unlink()

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from dngd import check
 from dngd.check import unknown
 from dngd.derivative import directional, partial
+from dngd.derivative.requests import HIGHEST
 from dngd.problem.condition import Condition, Known, Residual, Setting, region_of
 from dngd.problem.domain import Domain
 from dngd.problem.prescribed import Prescribed, Value, take
@@ -43,8 +44,7 @@ class Initial(Condition):
     sampling: Sampling | None = None
 
     def __check_init__(self):
-        if isinstance(self.order, bool) or not isinstance(self.order, int) or self.order < 0:
-            raise ValueError(f"Initial: order={self.order!r} must be 0 for the value, 1 for its first derivative, …")
+        check.count("Initial: order", self.order, least=0, most=HIGHEST, hint="0 is the value, 1 its first derivative")
 
     def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> Float[Array, "N d"]:
         return self.drawing.points(key, domain.boundary((f"{self.time}-",)), count)
@@ -158,7 +158,7 @@ class Periodic(Condition):
     sampling: Sampling | None = Sampling()
 
     def __check_init__(self):
-        check.count("Periodic: order", self.order, least=0)
+        check.count("Periodic: order", self.order, least=0, most=HIGHEST)
 
     def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> Float[Array, "N d"]:
         domain.pair(self.coordinate)

@@ -43,6 +43,8 @@ class Setting:
         for name in names:
             if name not in self.fields:
                 raise ValueError(unknown("field", str(name), self.fields))
+            if names.count(name) > 1:
+                raise ValueError(f"field {name!r} is named twice; name each field once")
         return tuple(starts[name] + i for name in names for i in range(self.fields[name]))
 
     @property

@@ -19,6 +19,8 @@ from dngd.problem.region import Faces, Part, Region, Sphere, directions, named_f
 LEAST_SHARE = 0.01
 """Of a box or its faces that a mask may keep: for each point that it does, as many are drawn as it does not."""
 
+MOST_DIMENSIONS = 10**8
+
 
 class Domain(Region):
     """Where the equation holds."""
@@ -255,9 +257,8 @@ class Ball(Domain):
     radial: bool = eqx.field(static=True)
 
     def __init__(self, dimension: int, *, radius: float = 1.0, name: str = "x", radial: bool = False):
-        check.count("Ball: dimension", dimension)
-        if not 0 < radius < math.inf:
-            raise ValueError(f"Ball: radius={radius!r} must be positive")
+        check.count("Ball: dimension", dimension, most=MOST_DIMENSIONS, hint="no point would fit in the memory")
+        check.positive("Ball: radius", radius)
         check.boolean("Ball: radial", radial)
         self.size, self.radius, self.name, self.radial = dimension, float(radius), name, radial
 

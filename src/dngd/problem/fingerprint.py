@@ -32,10 +32,7 @@ _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 def fingerprint(problem: Problem) -> dict[str, str]:
-    """Digests of the parts of a problem, by what messages call them, and the versions that programs depend on.
-
-    Refuses a network that is drawn from another key than its own (`dngd.problem.sense`): its program is known here.
-    """
+    """Digests of the parts of a problem, by what messages call them, and the versions that programs depend on."""
     with jax.default_matmul_precision("highest"):  # which is a setting of products in programs
         return _fingerprint(problem, jnp.result_type(float))
 
@@ -56,8 +53,7 @@ def _fingerprint(problem: Problem, number: Any) -> dict[str, str]:
     if problem.network is not None:
         try:
             model = eqx.filter_eval_shape(problem.init, key)
-            first = _program(lambda key: eqx.filter(problem.init(key), eqx.is_array), key)[0]
-            check_key(first)
+            first = network_program(problem, key)
             applied = _program(lambda model, x: model(x), model, point)[0]
         except jax.errors.JAXTypeError:  # a network that computes with NumPy while it is made
             model, first = problem.init(key), None
@@ -77,6 +73,13 @@ def _fingerprint(problem: Problem, number: Any) -> dict[str, str]:
         parts[f"condition {name!r}"] = float(condition.weight), program
     digests = {name: hashlib.sha256(_text(part).encode()).hexdigest()[:16] for name, part in parts.items()}
     return {VERSIONS: f"dngd {__version__}, jax {jax.__version__}"} | digests
+
+
+def network_program(problem: Problem, key: Any) -> Program:
+    """The program that makes a network; refuses one that is drawn from another key than its own."""
+    made = _program(lambda key: eqx.filter(problem.init(key), eqx.is_array), key)[0]
+    check_key(made)
+    return made
 
 
 def differences(stored: Mapping[str, str], ours: Mapping[str, str]) -> list[str]:

@@ -181,7 +181,7 @@ class Problem:
         for name, condition in self.conditions.items():
             try:
                 residual = condition.residual(setting)
-            except (ValueError, TypeError, AttributeError) as error:
+            except (ValueError, TypeError, AttributeError, ArithmeticError) as error:
                 raise _about(f"condition {name!r}", error) from error
             weight = condition.weight if weights is None else weights[name]
             terms.append(Term(name, residual, weight))
@@ -252,7 +252,7 @@ def _about(what: str, error: Exception) -> Exception:
             f"{what}: its function is traced by JAX, which does not know numbers yet; write jnp.where instead of "
             f"if, and jax.numpy instead of numpy or math ({_first_line(error)})"
         )
-    kind = next(kind for kind in (AttributeError, TypeError, ValueError) if isinstance(error, kind))
+    kind = next((kind for kind in (AttributeError, TypeError) if isinstance(error, kind)), ValueError)
     return kind(f"{what}: {error}")
 
 

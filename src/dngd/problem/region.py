@@ -168,7 +168,13 @@ class Part(Region):
     def __init__(self, whole: Region, mask: Callable, names: Coordinates):
         self.whole, self.mask, self.names = whole, mask, names
         point = jax.ShapeDtypeStruct((len(names.axes),), jnp.result_type(float))
-        made = jax.eval_shape(lambda point: jnp.asarray(call_by_name(mask, names, point)), point)
+        try:
+            made = jax.eval_shape(lambda point: jnp.asarray(call_by_name(mask, names, point)), point)
+        except (ValueError, TypeError) as error:
+            raise TypeError(
+                "the mask must return True or False and is traced by JAX: write a comparison such as "
+                f"x**2 + y**2 > 0.25, with & and | in place of `and` and `or` ({str(error).partition(chr(10))[0]})"
+            ) from error
         if made.dtype != bool or made.shape:
             raise TypeError(
                 f"the mask returns {made.dtype}{list(made.shape)}, not True or False; write a comparison such as "

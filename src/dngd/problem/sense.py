@@ -5,6 +5,7 @@ import contextlib
 import inspect
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,6 +35,11 @@ def check_sense(problem: Any) -> None:
     conditions, setting = problem.conditions, problem.setting()
     if not any(condition.weight for condition in conditions.values()):
         raise ValueError("all weights are zero, so there is nothing to minimise; give one condition a positive weight")
+    if problem.network is not None and (not callable(problem.network) or isinstance(problem.network, eqx.Module)):
+        raise TypeError(
+            f"network is of type {type(problem.network).__name__}; pass a function that makes a network from a random "
+            "key, such as lambda key: dngd.network.MLP((2, 40, 40, 1), key=key)"
+        )
     shares = sum(stage.share for stage in problem.stages if stage.share is not None)
     if shares >= 1:
         raise ValueError(
@@ -86,7 +92,10 @@ def check_inside(name: str, condition: Condition, domain: Domain) -> None:
     else:
         return
     if points.shape[1] not in (domain.dimension, domain.space.dimension):
-        return  # refused where points are drawn
+        raise ValueError(
+            f"condition {name!r}: its points have {points.shape[1]} coordinates, the domain has "
+            f"{domain.dimension}: {', '.join(domain.coordinates.axes[:9])}"
+        )
     domain = domain if points.shape[1] == domain.dimension else domain.space
     outside = ~_inside(domain, points)
     if outside.any():

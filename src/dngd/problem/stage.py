@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dngd import check
 from dngd.check import unknown
 
 
@@ -28,10 +29,12 @@ class Stage:
     loss: float | None = None
 
     def __post_init__(self):
+        if not isinstance(self.name, str) or not self.name:
+            raise TypeError(f"Stage: name={self.name!r} must be a text, which logs show")
         if self.steps is None and self.share is None:
             raise ValueError(f"Stage {self.name!r} never ends; give it steps or a share of the time")
-        if self.steps is not None and (isinstance(self.steps, bool) or self.steps < 1):
-            raise ValueError(f"Stage {self.name!r}: steps={self.steps!r} must be positive")
+        if self.steps is not None:
+            check.count(f"Stage {self.name!r}: steps", self.steps)
         if self.share is not None and not 0 < self.share < 1:
             raise ValueError(f"Stage {self.name!r}: share={self.share!r} must lie between 0 and 1")
         if self.loss is not None and not 0 < self.loss < math.inf:

@@ -24,11 +24,13 @@ from dngd.report.group import Group, group_runs
 from dngd.report.page_data import Pictures, colour_maps, convergence_data, outcomes, run_data
 from dngd.report.run import Run, as_number, find_runs
 from dngd.report.table import (
+    ESTIMATED,
     LEGEND,
     SECONDS,
     best_rows,
     cells,
     default_thresholds,
+    error_or_estimate,
     group_rows,
     header,
     plain,
@@ -81,7 +83,7 @@ def contents(
         "title": escape(title if problems else "No run yet"),
         "summary": escape(_one_line(runs)),
         "results": "".join(_results(groups, problem, len(problems) > 1) for problem in problems),
-        "legend": escape(LEGEND if any(len(group.runs) > 1 for group in groups) else SECONDS),
+        "legend": escape(_legend(runs, groups)),
         "convergence": "".join(
             f'<figure class="convergence" data-script data-convergence="{k}" data-title="{escape(problem)}">'
             f"{f'<figcaption>{escape(problem)}</figcaption>' if len(problems) > 1 else ''}</figure>"
@@ -90,6 +92,12 @@ def contents(
         "runs": "".join(_run(run, k, any(run is one for one in opened), trouble, live) for k, run, trouble in numbered),
     }
     return texts, {"convergence": [convergence_data([g for g in groups if g.problem == name]) for name in problems]}
+
+
+def _legend(runs: Sequence[Run], groups: Sequence[Group]) -> str:
+    legend = LEGEND if any(len(group.runs) > 1 for group in groups) else SECONDS
+    estimated = any(math.isnan(run.rel_l2) and not math.isnan(run.estimate) for run in runs)
+    return f"{legend} {ESTIMATED}" if estimated else legend
 
 
 def embedded(data: Mapping[str, Any], *more: str) -> dict[str, str]:
@@ -181,7 +189,8 @@ def _run(run: Run, number: int, opened: bool, trouble: str, live: bool) -> str:
     boxes = f'<p class="box {kind}">{escape(message)}</p>' if message else ""
     boxes += "".join(f'<p class="box notice">{escape(note)}</p>' for note in notes)
     label = f"{run.problem} · {run.method}" + ("" if summary["seed"] is None else f" · seed {summary['seed']}")
-    error = "" if math.isnan(run.rel_l2) else f'<span class="error">{scientific(run.rel_l2)}</span>'
+    known = not math.isnan(run.rel_l2) or not math.isnan(run.estimate)
+    error = f'<span class="error">{error_or_estimate(run.rel_l2, run.estimate)}</span>' if known else ""
     state = "paused" if live and message == PAUSED else "still running" if run.running else status
     badge = f'<span class="badge {"interrupted" if state == "paused" else status}">{state}</span>'
     settings = (
@@ -208,7 +217,7 @@ def _facts(run: Run) -> str:
     summary = run.summary
     facts = [
         ("relative L² error", scientific(run.rel_l2)),
-        ("estimated error", scientific(as_number(summary.get("estimate")))),
+        ("estimated error", scientific(run.estimate)),
         ("best", scientific(as_number(summary.get("best_rel_l2")))),
         ("loss", scientific(as_number(summary.get("loss")))),
         ("steps", plain(as_number(summary.get("steps")))),

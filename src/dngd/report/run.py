@@ -88,6 +88,11 @@ class Run:
         """The error at the end (so far), NaN if it is not known."""
         return as_number(self.summary.get("rel_l2"))
 
+    @property
+    def estimate(self) -> float:
+        """The error as the run itself estimates it, NaN if it does not."""
+        return as_number(self.summary.get("estimate"))
+
     def column(self, name: str, key: str | None = None) -> Float[np.ndarray, " rows"]:
         """Read one quantity, or one key of a mapping such as `terms`, over all rows; NaN where it is absent or null.
 

@@ -13,6 +13,7 @@ from dngd.report.group import Group, group_runs
 from dngd.report.run import Run, as_number
 
 SECONDS = "Seconds exclude compilation."
+ESTIMATED = "≈: as the run itself estimates it, without a reference."
 MEDIANS = "Median [quartiles] over seeds; a failed run counts as infinite."
 LEGEND = (
     f"{MEDIANS} Time to an error: median over all ended runs, "
@@ -35,6 +36,7 @@ class Row:
     lower: float
     median: float
     upper: float
+    estimate: float
     steps: float
     seconds: float
     thresholds: tuple[float, ...]
@@ -78,6 +80,7 @@ def _row(group: Group, thresholds: tuple[float, ...]) -> Row:
         lower=lower,
         median=median,
         upper=upper,
+        estimate=_median([run.estimate for run in ended]),
         steps=_median([as_number(run.summary.get("steps")) for run in ended]),
         seconds=_median([as_number(run.summary.get("seconds")) for run in ended]),
         thresholds=thresholds,
@@ -107,6 +110,11 @@ def scientific(value: float) -> str:
     return "–" if math.isnan(value) else "∞" if math.isinf(value) else f"{value:.2e}"
 
 
+def error_or_estimate(error: float, estimate: float) -> str:
+    """Write an error; what was estimated in its place is marked."""
+    return scientific(error) if math.isnan(estimate) or not math.isnan(error) else f"≈ {scientific(estimate)}"
+
+
 def plain(value: float) -> str:
     """Write three digits without exponent for times, whole numbers for counts."""
     if not math.isfinite(value):
@@ -123,7 +131,8 @@ def cells(row: Row) -> list[str]:
         for time, count in zip(row.reached, row.reached_by, strict=True)
     ]
     runs = f"{row.runs} ({', '.join(counts)})" if counts else f"{row.runs}"
-    return [row.group.label, scientific(row.median), quartile, *times, plain(row.steps), plain(row.seconds), runs]
+    error = error_or_estimate(row.median, row.estimate)
+    return [row.group.label, error, quartile, *times, plain(row.steps), plain(row.seconds), runs]
 
 
 def header(rows: Sequence[Row]) -> list[str]:
@@ -164,6 +173,7 @@ def to_markdown(rows: Sequence[Row], beside: Mapping[str, Sequence[float]] = {})
         lines.append(entries)
     titles = ["problem", *header(rows), *beside]
     legend = LEGEND if any(row.thresholds for row in rows) else f"{MEDIANS} {SECONDS}"
+    legend += f" {ESTIMATED}" if any(math.isnan(row.median) and not math.isnan(row.estimate) for row in rows) else ""
     return markdown_table(titles, lines, left=2) + f"\n{legend}\n"
 
 

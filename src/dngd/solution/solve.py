@@ -65,6 +65,8 @@ def solve(
 
 def named(problem: Problem | str) -> tuple[str, Problem]:
     """Find a problem; returns with it the name by which its run directory names it, from whatever folder."""
+    if not isinstance(problem, (str, Problem)):
+        raise TypeError(f"problem is of type {type(problem).__name__}; pass a dngd.Problem, or a name from dngd list")
     if not isinstance(problem, str):  # it may be another than that of its name in the catalogue
         return f"{problem.name} (given in Python)", problem
     path, _, attribute = problem.rpartition(":")
@@ -114,6 +116,7 @@ def resume(
     **Example:** `dngd.resume("runs/mine", problem, seconds=600)`
     """
     check.boolean("trust", trust)
+    path = check.path("path", path)
     for name in changes:
         if name not in Config.extendable():
             raise ValueError(f"{name} cannot change in the middle of a run; only {', '.join(Config.extendable())} can")
@@ -144,7 +147,7 @@ def load(path: str | Path, problem: Problem | str | None = None, *, trust: bool 
     **Example:** `dngd.load("runs/kovasznay").predict(points)`
     """
     check.boolean("trust", trust)
-    path = Path(path)
+    path = check.path("path", path)
     stored = read_config(path)
     problem = _problem_of(path, stored, problem, trust, "load")
     config = Resolved.from_dict({key: value for key, value in stored.items() if key != "problem"})
@@ -155,12 +158,16 @@ def load(path: str | Path, problem: Problem | str | None = None, *, trust: bool 
         raise ValueError(f"{path}: summary.json lacks {', '.join(missing)}; restore it, or write it anew: dngd resume")
     with working_precision(config.precision):
         run = Run(problem, config)
-        state, _, notes = load_state(path / "checkpoint", run)
+        state, metadata, notes = load_state(path / "checkpoint", run)
         for note in notes:
             if "was refused" in note:  # so this is not the last state of the run
                 warnings.warn(f"{path}: {note}; an earlier checkpoint was loaded", stacklevel=2)
         model, last = (run.solution(state, one) for one in (state.best, state.model))
-    return Solution(problem, model, last, summary, read_history(path / "history.jsonl"))
+    history = read_history(path / "history.jsonl")
+    if len(history) < metadata["step"]:
+        said = f"{path}: history.jsonl has {len(history)} rows of {metadata['step']} steps; the others were lost"
+        warnings.warn(said, stacklevel=2)
+    return Solution(problem, model, last, summary, history)
 
 
 def _mesh(devices: Any) -> Any:
@@ -188,7 +195,7 @@ def _problem_of(
 ) -> Problem:
     """The problem that was given, else the one that the directory names: a file only if it is trusted."""
     if given is not None:
-        return find_problem(given) if isinstance(given, str) else given
+        return named(given)[1]
     name, again = stored.get("problem"), f"dngd.{command}(path, problem)"
     if not isinstance(name, str):
         raise RunDirectoryError(f"{path}: config.yaml names no problem; pass the one that was solved: {again}")

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from dngd.optimize.compiled import ONCE, compiled
+from dngd.problem.fingerprint import network_program
 from dngd.problem.formulation import Formulation
 from dngd.problem.model import Model
 from dngd.space import as_arrays
@@ -30,6 +31,8 @@ def first_model(formulation: Formulation, seed: int) -> Model:
     one by one."""
     key = key_for(NETWORK, seed)
     try:
+        if formulation.problem.network is not None:
+            network_program(formulation.problem, key)
         return as_arrays(compiled(lambda key: formulation.init(key), ONCE)(key))
     except jax.errors.JAXTypeError:  # a network of the user's that computes with NumPy while it is made
         return as_arrays(formulation.init(key))
