@@ -132,7 +132,7 @@ def test_continuation_takes_a_constant_to_its_value_in_equal_ratios():
 
     found, share = values("nu")
     np.testing.assert_allclose([one["nu"] for one in found], [1e-2, 10**-2.5, 1e-3, 10**-3.5])
-    assert share == pytest.approx(0.3)
+    assert share == pytest.approx(0.6)
     np.testing.assert_allclose([one["re"] for one in values({"re": 100.0})[0]], [100, 283], rtol=1e-2)
     assert values({"re": 800.0}) == ([], 0)
     for wrong, said in (("mu", "unknown constant 'mu'"), ({"nu": 0.0}, "same sign"), ({"nu": -1.0}, "same sign")):

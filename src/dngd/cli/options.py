@@ -28,7 +28,7 @@ File = Annotated[
 Log = Annotated[
     tuple[Literal["tensorboard", "wandb", "mlflow"], ...],
     tyro.conf.UseAppendAction,
-    tyro.conf.arg(metavar="tensorboard|wandb|mlflow", help_behavior_hint=""),
+    tyro.conf.arg(metavar="SERVICE", help_behavior_hint=""),
 ]
 
 

@@ -30,7 +30,7 @@ def resume(
         target: relative error at which to stop
         trust: execute the file that the directory names for its problem
         quiet: print nothing but errors
-        log: log to this service too; --log may be repeated
+        log: tensorboard, wandb or mlflow; may be repeated
     """
     given = {"seconds": seconds, "steps": steps, "target": target}
     changes = {name: value for name, value in given.items() if value is not None}

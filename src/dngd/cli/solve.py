@@ -31,7 +31,7 @@ def solve(
     Args:
         out: directory (runs/PROBLEM-METHOD-seedK)
         quiet: print nothing but errors
-        log: log to this service too; --log may be repeated
+        log: tensorboard, wandb or mlflow; may be repeated
     """
     devices = machines.join()
     problem, chosen = given(problem, settings, config)

@@ -49,9 +49,7 @@ class Config:
     seconds: float | None = setting("training time, without compilation", check.positive, 60.0, extendable=True)
     steps: int | None = setting("number of steps", check.count, extendable=True)
     target: float | None = setting("relative error at which to stop", check.positive, extendable=True)
-    patience: int | None = setting(
-        "steps without a tenth less loss after which to settle and end", check.count, extendable=True
-    )
+    patience: int | None = setting("steps without a lower loss before the end", check.count, extendable=True)
     seed: int | None = setting("seed of weights and points", _check_seed, 0)
     precision: Precision | None = setting("precision of all numbers", one_of(Precision), "float64")
     points: dict[str, int] = field(
