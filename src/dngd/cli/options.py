@@ -49,7 +49,13 @@ def _typed(kind: type, **inner: type) -> type:
             help_behavior_hint="" if default is None else f"({default})",
         )
         made.append((item.name, Annotated[hint, shown], item))
-    return dataclasses.make_dataclass(kind.__name__, made, frozen=True, namespace={"__doc__": kind.__doc__})
+    return dataclasses.make_dataclass(
+        kind.__name__, made, frozen=True, namespace={"__doc__": _first_paragraph(kind.__doc__)}
+    )
+
+
+def _first_paragraph(docstring: str | None) -> str:
+    return (docstring or "").partition("\n\n")[0]
 
 
 def _metavar(hint: Any) -> str:

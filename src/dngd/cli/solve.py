@@ -24,9 +24,7 @@ def solve(
     log: Log = (),
     machines: Machines = Together(),
 ) -> int:
-    """Train a network that solves a problem.
-
-    Everything goes to a run directory: summary.json, history.jsonl, config.yaml, checkpoint/, solution.png.
+    """Train a network that solves a problem; summary, history, checkpoints and figure go to a run directory.
 
     Args:
         out: directory (runs/PROBLEM-METHOD-seedK)
