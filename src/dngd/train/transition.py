@@ -67,7 +67,9 @@ def grow(run: Run, state: RunState) -> Transition:
         return None
     position = state.position.next_size()
     state = replace(state, position=position, pools=run.sampler(position).start())
-    state = replace(state, position=run.replanned(state))
+    began = time.perf_counter()
+    run.wait(state)  # whoever compiles ahead plans, too
+    state = replace(state, position=run.replanned(state).compiled(time.perf_counter() - began))
     return compiled(run, state), f"twice the points: {run.plan(state).residuals:,} residuals"
 
 
