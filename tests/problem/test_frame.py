@@ -90,9 +90,9 @@ def test_periodic_conditions_are_built_into_the_network():
     np.testing.assert_allclose(solution(jnp.array([0.3, 0.1])), solution(jnp.array([0.3, 3.1])), rtol=1e-9)
 
 
-def left_end(dimension):
-    """The left end at all times, or at one."""
-    return dngd.Curve(lambda s: jnp.array([s[-1] if dimension == 2 else 0.5, 0.0]), dimension=dimension)
+def left_end(dimension, until=1.0):
+    """The left end at all times, for a while, or at one time."""
+    return dngd.Curve(lambda s: jnp.array([until * s[-1] if dimension == 2 else 0.5, 0.0]), dimension=dimension)
 
 
 @pytest.mark.parametrize(
@@ -103,6 +103,7 @@ def left_end(dimension):
         ({"start": dngd.Initial(1.0), "left": dngd.Dirichlet(0.0, on="x-")}, True),
         ({"start": dngd.Initial(1.0), "left": dngd.Dirichlet(0.0, on=left_end(2))}, True),
         ({"start": dngd.Initial(1.0), "left": dngd.Dirichlet(0.0, on=left_end(1))}, False),
+        ({"start": dngd.Initial(1.0), "left": dngd.Dirichlet(0.0, on=left_end(2, until=0.5))}, False),
         ({"start": dngd.Initial(1.0), "end": dngd.Dirichlet(0.0, on="t+")}, False),
         ({"ends": dngd.Dirichlet(0.0)}, False),
         ({"start": dngd.Initial(1.0), "data": dngd.Data([[0.5, 0.5]], [1.0])}, False),

@@ -25,6 +25,7 @@ from dngd.problem.frame import Frame, FramedResidual, find_frame, row_sizes
 from dngd.problem.model import Model
 from dngd.problem.prescribed import take
 from dngd.problem.problem import Problem
+from dngd.problem.region import Region
 from dngd.problem.rough_solution import rough_sizes
 from dngd.problem.roughness import roughness, source_roughness
 from dngd.term import Term
@@ -43,6 +44,9 @@ ROUGHNESS, STEEPEST = 1.6, 4.0
 """Inputs are stretched to this multiple of the roughness of what is known, by this factor at most."""
 
 TIME = "t"
+
+PLACES = 1024
+"""Points of a region by which it is told how far it reaches."""
 
 
 class Window(eqx.Module):
@@ -247,4 +251,14 @@ def _extends_along(time: int, condition: Condition, domain: Domain) -> bool:
         return domain.extends_along(time)
     if isinstance(condition, Periodic):
         return condition.coordinate != TIME
-    return isinstance(condition, Equation | Robin) and region_of(domain, condition.on).extends_along(time)
+    if not isinstance(condition, Equation | Robin):
+        return False
+    region = region_of(domain, condition.on)
+    return region.extends_along(time) and _spans(time, region, domain)
+
+
+def _spans(axis: int, region: Region, domain: Domain) -> bool:
+    """Whether points of a region reach from one end of a coordinate to the other: a curve may be there for a while."""
+    low, high = (end[axis] for end in domain.window())
+    unit = np.random.default_rng(0).random((region.candidates(PLACES), region.unit_dimension))
+    return bool(np.ptp(np.asarray(region.place(jnp.asarray(unit)))[:PLACES, axis]) > 0.98 * (high - low))

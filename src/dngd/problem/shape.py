@@ -45,7 +45,7 @@ class Curve(Region):
         return self.outward(point)
 
     def extends_along(self, axis: int) -> bool:
-        """One number of its own moves the coordinate from end to end, and nothing else: a cylinder in time."""
+        """One number of its own moves the coordinate, and nothing else: a cylinder in time."""
         trials = np.random.default_rng(0).random((TRIALS, self.dimension))
         slopes = np.asarray(jax.vmap(jax.jacfwd(self.function))(jnp.asarray(trials)))  # (trials, d, k)
         moves = np.abs(slopes).max(axis=0) > 0
