@@ -1,10 +1,12 @@
 """What a person sees."""
 
 import io
+import math
 from types import SimpleNamespace
 
 import pytest
 
+from dngd.train.position import Position
 from dngd.train.progress import Plain, Quiet, Terminal, ending
 
 SUMMARY = {
@@ -38,10 +40,15 @@ def run(seconds=None, steps=None):
     )
 
 
+def at(error=math.nan):
+    """A state whose error is this."""
+    return SimpleNamespace(position=Position(rel_l2=error))
+
+
 def show(progress):
     progress.start(run(seconds=10.0), None)
     for step in range(1, 31):
-        progress.step(run(seconds=10.0), None, row(step, **({"rel_l2": 1e-3} if step == 10 else {})))
+        progress.step(run(seconds=10.0), at(1e-3 if step >= 10 else math.nan), row(step))
     progress.note("something")
     progress.end(SUMMARY)
     progress.close()
@@ -73,7 +80,7 @@ def test_live_display_writes_over_one_line_and_leaves_the_terminal_as_it_was():
     assert text.endswith("diffusion = 0.1\n")
     broken = Terminal(stream := io.StringIO())
     broken.start(run(steps=3), None)
-    broken.step(run(), None, row(1, outcome="LINE_SEARCH_REJECTED"))
+    broken.step(run(), at(), row(1, outcome="LINE_SEARCH_REJECTED"))
     broken.close()
     broken.close()
     assert stream.getvalue().endswith("\r\x1b[K")  # once
@@ -83,7 +90,7 @@ def test_live_line_fits_in_the_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     terminal = Terminal(stream := io.StringIO())
     terminal.start(run(steps=3), None)
-    terminal.step(run(), None, row(1, outcome="LINE_SEARCH_REJECTED"))
+    terminal.step(run(), at(), row(1, outcome="LINE_SEARCH_REJECTED"))
     assert len(stream.getvalue().split("\x1b[K")[-1]) == 39
 
 
@@ -98,7 +105,7 @@ def test_trouble_is_named(outcome):
     stream = io.StringIO()
     progress = Plain(stream)
     progress.start(run(seconds=1.0), None)
-    progress.step(run(), None, row(1, outcome=outcome))
+    progress.step(run(), at(), row(1, outcome=outcome))
     assert outcome in stream.getvalue()
 
 

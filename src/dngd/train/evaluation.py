@@ -38,6 +38,8 @@ class Evaluation(Observer):
             return state
         if position.evaluation_seconds + position.evaluation_cost > SHARE * position.seconds:
             return None
+        if not position.window.is_last and not position.window.again:  # after the present window there is no solution
+            return None
         state = evaluated(run, state)
         row["rel_l2"], row["errors"] = state.position.rel_l2, state.errors
         return state.at(evaluation_seconds=position.evaluation_seconds + state.position.evaluation_cost)

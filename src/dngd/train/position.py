@@ -201,6 +201,7 @@ class Position:
         length = min(window.length, 1 - window.start)
         budget = 1 - spent if budget is None else budget
         window = replace(window, length=length, began=spent, budget=budget, since=self.now)
+        changes |= {} if window.again else {"rel_l2": math.nan}  # of the time so far it says nothing
         changes |= {"best_score": math.nan, "settling": False, "full_until": 0.0, "idle": 0, "doubled": self.now}
         return self._anew(window=window, **changes)
 

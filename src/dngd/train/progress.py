@@ -29,7 +29,6 @@ class Plain(Progress):
     def __init__(self, stream=None):
         self._stream = sys.stdout if stream is None else stream
         self._next = 0.0
-        self._error: float | None = None  # the last that was measured
         self._first: tuple[float, int] | None = None  # seconds and step from which the rate is counted
 
     def start(self, run, state):
@@ -37,7 +36,7 @@ class Plain(Progress):
             self.note(line)
 
     def step(self, run, state, row):
-        line = self._line(run.config, row)
+        line = self._line(run.config, state.position.rel_l2, row)
         if row["seconds"] >= self._next:
             # About a dozen lines for any length of run, more at the beginning.
             self._next = row["seconds"] + max(2.0, 0.2 * row["seconds"])
@@ -56,9 +55,8 @@ class Plain(Progress):
     def end(self, summary):
         self.note(ending(summary))
 
-    def _line(self, config: Any, row: Mapping[str, Any]) -> str:
+    def _line(self, config: Any, error: float, row: Mapping[str, Any]) -> str:
         """Write a step in a line, as in `COLUMNS`."""
-        self._error = row.get("rel_l2") or self._error
         seconds, step = self._first = self._first or (row["seconds"], row["step"])
         passed = row["seconds"] - seconds
         used = zip((row["seconds"], row["step"]), (config.seconds, config.steps), strict=True)
@@ -66,7 +64,7 @@ class Plain(Progress):
         cells = (
             str(row["step"]),
             f"{row['seconds']:.1f}",
-            *map(short, (row["loss"], self._error, row.get("damping"), row.get("step_length"))),
+            *map(short, (row["loss"], error, row.get("damping"), row.get("step_length"))),
             f"{(row['step'] - step) / passed if passed > 0 else 0.0:.2f}",
             _duration(row["seconds"] * (1 - share) / share if share > 0 else math.nan),
         )
@@ -81,7 +79,7 @@ class Terminal(Plain):
     _live, _drawn = False, 0.0
 
     def step(self, run, state, row):
-        line = self._line(run.config, row)
+        line = self._line(run.config, state.position.rel_l2, row)
         if time.monotonic() - self._drawn > 0.25:  # a person sees no more than a few lines a second
             self._live, self._drawn = True, time.monotonic()
             self._write(self.CLEAR + line[: shutil.get_terminal_size().columns - 1])
@@ -108,7 +106,7 @@ class Notebook(Plain):
         self._drawn, self._output = 0.0, None
 
     def step(self, run, state, row):
-        self._latest = (self._line(run.config, row),)
+        self._latest = (self._line(run.config, state.position.rel_l2, row),)
         if time.monotonic() - self._drawn > self.EVERY:
             self._draw()
 

@@ -29,6 +29,10 @@ GOOD_ENOUGH = 1e-5
 ROUGHLY = 1e-6
 """Loss below which a window of time is solved well enough for the next one to begin."""
 
+FIRST_PASS = 0.5
+"""Share of what is left of the budget, in proportion to its length, after which a window of time is left as it is
+until the second pass. Slow windows at the start would leave the end of the time without any solution."""
+
 DRIFT = 0.02
 """Relative drift, by what residuals add up to in time, above which a window of time is not solved."""
 
@@ -217,7 +221,15 @@ class Schedule:
             return True
         if window.again:
             return False
-        return self._is_solved(position) or (window.length < 1 and makes_no_progress(position.fresh))
+        if window.length == 1:
+            return self._is_solved(position)
+        return self._is_solved(position) or makes_no_progress(position.fresh) or self._had_its_part(position)
+
+    def _had_its_part(self, position: Position) -> bool:
+        """Whether a window has used its part of the budget for the first pass, and is good enough for it to go on."""
+        window, loss = position.window, float(np.median(position.fresh[-LOOK_AT:]))
+        part = FIRST_PASS * (1 - window.began) * window.length / (1 - window.start)
+        return loss < GOOD_ENOUGH and self.spent(position) - window.began >= part
 
     def has_another_window(self, position: Position) -> bool:
         """Whether another window comes after the present one, or the first one again."""

@@ -140,9 +140,9 @@ def change_program(run: Run, state: RunState) -> Transition:
 
 TRANSITIONS = (
     next_stage,
+    shorter_window,  # before twice the points, which help little where time is too long
     grow,
     change_solver,
-    shorter_window,
     next_window,
     end_early,
     settle,
