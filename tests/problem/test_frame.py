@@ -113,3 +113,28 @@ def test_time_is_cut_where_information_only_comes_from_the_start(conditions, mar
     equation = {"heat": dngd.Equation(lambda u: u.t - u.xx)}
     problem = dngd.Problem(domain=dngd.Box(t=(0, 1), x=(0, 1)), conditions=equation | conditions)
     assert (Formulation.of(problem).time is not None) == marches
+
+
+def test_velocity_and_pressure_do_not_explain_each_other():
+    """Natural convection at Ra = 10⁴, where velocities reach 20. With some pressure, the flow could be of any size."""
+
+    def flow(u, v, p, T):
+        across = u * u.x + v * u.y + p.x - 0.71 * u.laplacian
+        upwards = u * v.x + v * v.y + p.y - 0.71 * v.laplacian - 7100 * T
+        return across, upwards, u.x + v.y, u * T.x + v * T.y - T.laplacian
+
+    problem = dngd.Problem(
+        domain=dngd.Box(x=(0, 1), y=(0, 1)),
+        fields=("u", "v", "p", "T"),
+        conditions={
+            "flow": dngd.Equation(flow),
+            "walls": dngd.Dirichlet(0.0, fields=("u", "v")),
+            "hot": dngd.Dirichlet(1.0, fields="T", on="x-"),
+            "cold": dngd.Dirichlet(0.0, fields="T", on="x+"),
+            "insulated": dngd.Neumann(0.0, fields="T", on="y"),
+        },
+    )
+    sizes = Formulation.of(problem).frame.size
+    assert (sizes[:2] > 3).all()
+    assert (sizes[:2] < 50).all()
+    assert 100 < sizes[2] < 30_000

@@ -9,7 +9,7 @@ from train import small
 import dngd
 from dngd.config import Config
 from dngd.train.growth import WINDOW
-from dngd.train.position import Mark, Position
+from dngd.train.position import MOST_WINDOWS, SHORT, SHORTEST, Mark, Position, Window
 from dngd.train.schedule import PATIENCE, SELECTED, Schedule
 from dngd.train.settling import FIRST, LAST
 
@@ -60,6 +60,43 @@ def test_time_is_cut_where_points_are_lacking_that_cannot_be_afforded():
     affordable, dear = (Position(**STALLED | {"seconds": seconds}) for seconds in (4.0, 40.0))  # for 40 steps
     assert [plan.batch_is_too_small(position) for position in (affordable, dear)] == [True, False]
     assert [plan.window_is_too_long(position) for position in (affordable, dear)] == [False, True]
+
+
+def in_a_window(level, start=0.25, length=0.25, spent=0.0, **more):
+    """A window of time whose loss stands still at this level, and a schedule for problems with little drift."""
+    plan = Schedule.of(small.problem, Config(seconds=100.0).resolved(small.problem), drift=lambda share: 1e3)
+    losses = {"fresh": np.full(2 * WINDOW, level), "fitted": np.full(2 * WINDOW, level)}
+    window = Window(start, length, index=1, **more)
+    return plan, Position(step=100, seconds=100.0 * spent, window=window, **losses)
+
+
+@pytest.mark.parametrize(("loss", "cut"), [(1e-4, False), (1e-2, True)])
+def test_a_short_window_is_cut_further_where_it_is_not_solved_at_all(loss, cut):
+    plan, position = in_a_window(loss, length=SHORT)
+    assert plan.window_is_too_long(position) == cut
+    plan, position = in_a_window(loss, length=SHORTEST)
+    assert not plan.window_is_too_long(position)
+
+
+def test_a_slow_window_leaves_time_for_the_others():
+    falling = np.geomspace(1e-4, 1e-7, 2 * WINDOW)  # it goes on, but too slowly for the rest
+    plan, position = in_a_window(1.0, began=0.2)
+    found = []
+    for spent in (0.25, 0.35):  # a third of the time that is left is its own, and half of that for the first pass
+        found.append(plan.window_is_over(replace(position, seconds=100.0 * spent, fresh=falling)))
+    assert found == [False, True]
+    assert not plan.window_is_over(replace(position, seconds=35.0, fresh=100 * falling))  # not good enough
+
+
+def test_there_is_room_for_the_last_window():
+    position = Position(window=Window(0.1, SHORTEST, index=0))
+    for _ in range(MOST_WINDOWS - 1):
+        position = position.next_window(0.1)
+    assert position.window.index == MOST_WINDOWS - 1
+    assert position.window.is_last
+    plan, _ = in_a_window(1.0)
+    stuck = replace(position, fresh=np.full(2 * WINDOW, 1.0), fitted=np.full(2 * WINDOW, 1.0))
+    assert not plan.window_is_too_long(stuck)
 
 
 def test_what_stands_still_goes_on_with_what_comes_next():

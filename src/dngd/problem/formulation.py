@@ -28,6 +28,7 @@ from dngd.problem.problem import Problem
 from dngd.problem.region import Region
 from dngd.problem.rough_solution import rough_sizes
 from dngd.problem.roughness import roughness, source_roughness
+from dngd.problem.source import enlarged
 from dngd.term import Term
 
 HIDDEN = (40, 40, 40, 40)
@@ -93,7 +94,7 @@ class Formulation:
         setting = problem.setting()
         built_in = {name: one for name, one in problem.conditions.items() if _is_built_in(one, setting)}
         left = {name: condition for name, condition in problem.conditions.items() if name not in built_in}
-        frame = find_frame(setting, left, source_roughness, rough_sizes)
+        frame = enlarged(setting, left, find_frame(setting, left, source_roughness, rough_sizes))
         periodic = tuple(built_in[name].coordinate for name in sorted(built_in))
         cyclic = [setting.domain.coordinates.axis(name) for name in periodic]
         stretch = np.clip(ROUGHNESS * roughness(setting, left, frame) / FREQUENCY, 1.0, STEEPEST)

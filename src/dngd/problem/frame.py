@@ -33,6 +33,10 @@ FUNCTIONS, WAVES, SPREAD, POINTS = 8, 6, 1.5, 128
 LARGER = 3.0
 """By which a steady field must exceed its prescribed values in a rough solution to have the size that it has there."""
 
+ROUGH = 8
+"""Most rough solutions, each with the sizes of the one before. Fields of which each explains how large the others are,
+as velocity and pressure do, may begin far from theirs."""
+
 SWEEPS, SAME = 50, 0.05
 """Most times that sizes of unknown fields are improved, and the relative change below which they stay; one is exact
 where they enter linearly, and squares of fields whose size is far from one take some thirty."""
@@ -147,9 +151,13 @@ def find_frame(
             break
     if rough_sizes is not None:
         spread = np.zeros(len(half)) if rough is None else rough
-        factors = rough_sizes(setting, conditions, frame(size), spread)
-        # What is prescribed may be small beside the rest: a beam moves least where it is held.
-        size = np.where(known & ~(steady & (factors > LARGER)), size, size * factors)
+        for _ in range(ROUGH):
+            factors = rough_sizes(setting, conditions, frame(size), spread)
+            # What is prescribed may be small beside the rest: a beam moves least where it is held.
+            changed = ~known | (steady & (factors > LARGER))
+            size = np.where(changed, size * factors, size)
+            if (factors[changed] > 1 / LARGER).all():  # others are too far from the solution for it to say how far
+                break
     return frame(size)
 
 

@@ -2,14 +2,18 @@
 residual is."""
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from dngd.problem.data import Data
 from dngd.train.concentration import where_it_is_wrong
-from dngd.train.estimate import Estimate, estimate
+from dngd.train.estimate import Estimate, estimate, solved_windows
 from dngd.train.evaluation import evaluated
+from dngd.train.growth import WINDOW
 from dngd.train.run import Run
 from dngd.train.state import RunState
 from dngd.train.uncertainty import Linearised
@@ -47,17 +51,37 @@ def look_back(run: Run, state: RunState, outcome: str, message: str, note: Note)
         with or_a_note(note, "no estimate of the error"):
             found.estimate = estimate(run, found.state)
             calibrated = run.formulation.frame is not None and not by_estimate
-            best = replace(state, model=state.best)
-            losses = {name: float(value) for name, value in run.validation_losses(best).items()}
-            if found.estimate is not None and calibrated and not has_converged(found.estimate, losses):
-                told = verdict(run, state, found.estimate, found.concentrated, losses)
+            losses, window = _largest_losses(run, found.state)
+            latest = _latest_loss(run, state)
+            if found.estimate is not None and calibrated and not has_converged(found.estimate, losses, latest):
+                told = verdict(run, state, found.estimate, found.concentrated, losses, latest, window)
                 found.outcome, found.message = "not_converged", told
-    if run.problem.coefficients and any(isinstance(one, Data) for one in run.problem.conditions.values()):
+    if run.problem.coefficients and _observed(run):
         with or_a_note(note, "no error bars of coefficients"):
             if run.config.precision != "float64":
                 raise ValueError("they need precision='float64'")
             found.summary |= Linearised(run.formulation, state.best, state.weights).coefficients().summary()
     return found
+
+
+def _largest_losses(run: Run, state: RunState) -> tuple[dict[str, float], tuple[float, float]]:
+    """The losses of the terms in the window of time where they are largest, and its start and length in shares.
+    Observations are left out: what their noise leaves is no failure."""
+    found = []
+    for one in solved_windows(run, state):
+        losses = {name: float(loss) for name, loss in run.validation_losses(one).items() if name not in _observed(run)}
+        found.append((losses, one.position.window))
+    losses, window = max(found, key=lambda one: math.inf if math.isnan(total := sum(one[0].values())) else total)
+    return losses, (window.start, window.length)
+
+
+def _latest_loss(run: Run, state: RunState) -> float:
+    """The mean loss of the last steps on new points; NaN where there are observations, whose noise is part of it."""
+    return math.nan if _observed(run) else float(np.mean(state.position.fresh[-WINDOW:]))
+
+
+def _observed(run: Run) -> set[str]:
+    return {name for name, one in run.problem.conditions.items() if isinstance(one, Data)}
 
 
 @contextlib.contextmanager

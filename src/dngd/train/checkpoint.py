@@ -28,7 +28,7 @@ from dngd.check import count
 from dngd.train.environment import processor
 from dngd.train.files import atomic_write, writing
 
-FORMAT = 3
+FORMAT = 4
 PATTERN = re.compile(r"checkpoint-(\d{9,})\.npz")
 DIGEST = 64  # characters of a SHA-256 in hexadecimal
 

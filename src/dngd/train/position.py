@@ -22,8 +22,12 @@ class Mark:
     seconds: float = 0.0
 
 
-SHORTEST = 1 / 64
-"""Length of a window, as a share of the time, that is not cut further."""
+SHORT, SHORTEST = 2**-6, 2**-14
+"""Lengths of a window, as shares of the time, that are not cut further: where its residuals are small, and at all. A
+chemical reaction may begin in a millionth of the time that it takes to end."""
+
+MOST_WINDOWS = 128
+"""The last of them takes all of the time that is left."""
 
 
 CUT = 4
@@ -42,7 +46,7 @@ LEVEL, LOWER = 5, 0.9
 
 def no_windows() -> Float[np.ndarray, "most 2"]:
     """Room for as many windows as there can be; NaN where there is none yet."""
-    return np.full((round(1 / SHORTEST), 2), np.nan)
+    return np.full((MOST_WINDOWS, 2), np.nan)
 
 
 @jax.tree_util.register_dataclass
@@ -181,7 +185,7 @@ class Position:
         if done.again or done.is_last:
             return known.same_window(done.index + 1 if done.again else 0, spent)
         in_a_row = done.quick + 1 if quick else 0
-        length = done.length * (2 if in_a_row >= 2 else 1)
+        length = done.length * (2 if in_a_row >= 2 else 1) if done.index + 2 < MOST_WINDOWS else 1.0
         window = Window(done.end, length, done.index + 1, quick=0 if in_a_row >= 2 else in_a_row)
         return known._in_window(window, spent, doublings=0, solver=AS_PLANNED)
 
