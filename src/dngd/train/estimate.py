@@ -8,7 +8,8 @@ A step also fits the noise of its batch, the more so the smaller λ is; but a la
 undo, such as an error that has added up over many periods. In between, the root mean square change over several batches
 is neither. This costs a few steps of the program that has trained the run.
 
-What no residual shows this cannot see: a beam whose bending has hardly begun has small residuals everywhere.
+What no residual shows this cannot see: a beam whose bending has hardly begun has small residuals everywhere. But such
+a solution still moves. So the estimate is at least a part of how far it has moved while its steps became shorter.
 
 docs/notebook/unseen.md has estimates beside true errors. The estimate is calibrated where residuals are in units of
 their own (`dngd.problem.frame`), and a verdict is given there alone.
@@ -50,6 +51,10 @@ POINTS = 1000
 FRESH = 10**7
 """Number of the step whose points are the first to be used, far beyond those of any run."""
 
+MOVED = 1 / 3
+"""Share of the way while steps became shorter that the error is at least taken to be: what hovered until then settles
+to a third or less of that in most runs."""
+
 SAFE = 20.0
 """By which the drift of fields in time is divided: residuals that change their sign, and equations that forget, make
 less of it than residuals of one sign in an equation that does not."""
@@ -86,7 +91,7 @@ def estimate(run: Run, state: RunState) -> Estimate | None:
         place, value, change, better = found
         points.append(place)
         values.append(value)
-        errors.append(change)
+        errors.append(np.maximum(change, MOVED * _way(run, state, window, place, value)))
         corrected.append(better)
     place, value, error = map(np.concatenate, (points, values, errors))
     if not np.isfinite(error).all():
@@ -135,6 +140,18 @@ def _change(
         return None
     mean = jax.tree.map(lambda *each: sum(each) / len(each), *velocities)
     return np.asarray(points), fields, np.sqrt(np.mean(np.square(changes), 0)), eqx.apply_updates(state.model, mean)
+
+
+def _way(
+    run: Run, state: RunState, window: RunState, points: Float[np.ndarray, "N d"], value: Float[np.ndarray, "N k"]
+) -> Float[np.ndarray, "N k"]:
+    """How far the fields have moved while steps became shorter; zero before that, and in other windows of time."""
+    if not state.position.settling or window.position.window.index != state.position.window.index:
+        return np.zeros_like(value)
+    way = value - np.asarray(predict(run.solution(window, state.unsettled), jnp.asarray(points)))
+    centred = list(run.problem.setting().outputs(getattr(run.problem.reference, "centred", ())))
+    way[:, centred] -= way[:, centred].mean(axis=0)
+    return np.abs(way)
 
 
 def solved_windows(run: Run, state: RunState) -> Iterator[RunState]:

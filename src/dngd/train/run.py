@@ -81,7 +81,7 @@ class Run:
         measured = {} if self.problem.evaluator is None else dict.fromkeys(self.problem.fields, float("nan"))
         state, pools = self.optimizer(position).init(model), self.sampler(position).start()
         windows = (model,) * len(position.solved)
-        return RunState(model, state, pools, weights, position, model, windows, model, measured)
+        return RunState(model, state, pools, weights, position, model, windows, model, model, measured)
 
     def first_model(self) -> Model:
         """The parameters before the first step. What of them is not trained stays like this, and is in no

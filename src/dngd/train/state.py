@@ -25,6 +25,7 @@ class RunState:
     - `best`: the parameters that the run would end with.
     - `windows`: the parameters of the time windows that were solved.
     - `sound`: the last parameters whose loss was known to be finite.
+    - `unsettled`: the parameters when steps began to be shortened; the first ones of the window until then.
     - `errors`: the relative error of each field, when it was last measured; empty without a reference.
     """
 
@@ -36,6 +37,7 @@ class RunState:
     best: Model
     windows: tuple[Model, ...]
     sound: Model
+    unsettled: Model
     errors: dict[str, float]
 
     def at(self, **numbers: Any) -> "RunState":

@@ -46,7 +46,7 @@ def settle(run: Run, state: RunState) -> Transition:
     settling = run.schedule.share_of_a_step(state.position) < 1
     if settling == state.position.settling:
         return None
-    state = state.at(settling=settling, **({} if settling else {"full_until": 0.0}))
+    state = replace(state.at(settling=settling, **({} if settling else {"full_until": 0.0})), unsettled=state.model)
     if run.schedule.has_another_window(state.position):
         return state, ""
     return state, "settling: shorter and shorter steps until the end" if settling else "steps of full length again"
@@ -121,7 +121,7 @@ def _restarted(run: Run, state: RunState, model: Model) -> RunState:
     if state.windows:  # what follows is much like what was before
         optimizer = eqx.tree_at(lambda memory: memory.damping, optimizer, state.optimizer.damping)
     fresh = {"optimizer": optimizer, "pools": run.sampler(position).start()}
-    return replace(state, model=model, best=model, sound=model, **fresh)
+    return replace(state, model=model, best=model, sound=model, unsettled=model, **fresh)
 
 
 def _described(run: Run, position: Position) -> str:
