@@ -60,8 +60,8 @@ MEASURED = {"kernel": (LARGE, 120, math.sqrt(2)), "pcg": (LARGE, 120, 2), "prima
 """Network, units of the batch, and how much larger a batch is on two processes if each shall have as much to do."""
 
 ONE_THREAD = {"NPROC": "1", "OPENBLAS_NUM_THREADS": "1"}
-"""For XLA and LAPACK. Processes are not pinned to a core each: gloo's own thread then waits, busily, for a lock of the
-one that computes, which cannot run meanwhile, until the scheduler's slice of some 4 ms is over, for every message."""
+"""For XLA and LAPACK. Processes are not pinned to a core each: there gloo's own thread keeps the core busy while it
+waits for the one that computes, until the scheduler's time slice is over, some 4 ms for almost every message."""
 
 FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "scaling.png"
 
