@@ -22,7 +22,7 @@ test: install
 test-thorough: install
 	DNGD_EXAMPLES=20 $(BIN)/python -m pytest -m 'not cluster'
 
-# Starts a Slurm of one node for itself: apt-get install slurm-wlm
+# Starts a Slurm of one node for itself: apt-get install slurm-wlm. A quarter of an hour on a busy core
 test-cluster: install
 	$(BIN)/python -m pytest -n 0 -m cluster tests/cluster
 

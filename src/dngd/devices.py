@@ -130,7 +130,8 @@ class ManyDevices(Devices):
         return sum(all_rows for _, all_rows in self.rows_of_terms)
 
     def sum(self, x):
-        return lax.psum(x, AXIS)
+        vectors, unpacked = packed(x)
+        return unpacked([lax.psum(vector, AXIS) for vector in vectors])
 
     def sum_of(self, function, x):
         # Spelled out: what differentiating a psum gives inside shard_map counts every device p times, or once.
@@ -216,6 +217,27 @@ class ManyDevices(Devices):
         """Rows of each term on one device, padding included, and on all devices, without."""
         counts = zip(self.points_of, self.outputs, strict=True)
         return [(_share(points, self.count) * outputs, points * outputs) for points, outputs in counts]
+
+
+def packed(tree: PyTree) -> tuple[list[Array], Callable[[list[Array]], PyTree]]:
+    """All arrays of a tree in one vector for each type of number, and the way back: a message costs its latency however
+    short it is, and a tree is many arrays."""
+    leaves, treedef = jax.tree.flatten(tree)
+    kinds = sorted({leaf.dtype for leaf in leaves}, key=str)
+    of_kind = [[place for place, leaf in enumerate(leaves) if leaf.dtype == kind] for kind in kinds]
+    vectors = [jnp.concatenate([leaves[place].reshape(-1) for place in places]) for places in of_kind]
+
+    def unpacked(vectors: list[Array]) -> PyTree:
+        found = list(leaves)
+        for places, vector in zip(of_kind, vectors, strict=True):
+            start = 0
+            for place in places:
+                size, shape = leaves[place].size, leaves[place].shape
+                found[place] = vector[start : start + size].reshape(shape)
+                start += size
+        return jax.tree.unflatten(treedef, found)
+
+    return vectors, unpacked
 
 
 def _share(points: int, devices: int) -> int:

@@ -14,19 +14,25 @@ import pytest
 from dngd.devices import OneDevice
 from dngd.optimize.mesh import as_mesh, over_devices
 
-SCRIPT = Path(__file__).with_name("script.py")
+SCRIPT, RUNS = (Path(__file__).with_name(name) for name in ("script.py", "runs.py"))
 ROUNDING = 1e-10
 KERNEL = 55 * 55  # entries; a device has padding too: 4 · 6 · 2 and 4 · 3 rows
 PADDED = 60
 
 
-@pytest.fixture(scope="module", params=["quick", pytest.param("all", marks=pytest.mark.slow)])
-def report(request, tmp_path_factory):
-    path = tmp_path_factory.mktemp("devices") / "report.json"
+HOW_MUCH = "quick", pytest.param("all", marks=pytest.mark.slow)
+
+
+def reported(script, how_much, path):
     environment = os.environ | {"JAX_NUM_CPU_DEVICES": "4", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    subprocess.run([sys.executable, SCRIPT, path, request.param], env=environment, check=True, timeout=900)
+    subprocess.run([sys.executable, script, path, how_much], env=environment, check=True, timeout=900)
     return json.loads(path.read_text())
+
+
+@pytest.fixture(scope="module", params=HOW_MUCH)
+def report(request, tmp_path_factory):
+    return reported(SCRIPT, request.param, tmp_path_factory.mktemp("devices") / "report.json")
 
 
 def test_products_solvers_and_baselines_are_the_same_on_any_number_of_devices(report):
@@ -42,6 +48,15 @@ def test_all_devices_hold_the_same_bits(report):
     for what in ("products", "steps"):
         for name, found in report[what].items():
             assert found["same_bits"], name
+
+
+@pytest.mark.parametrize("how_much", HOW_MUCH)
+def test_runs_are_the_same_with_adaptive_points_growth_evaluation_and_a_second_method(how_much, tmp_path):
+    for name, found in reported(RUNS, how_much, tmp_path / "report.json").items():
+        for part, difference in found["relative"].items():
+            assert difference < ROUNDING, f"{name}: {part}"
+        assert found["same_bits"], name
+        assert found["rows"] == ([14, 14] if "grows" in name else [7, 7])
 
 
 def test_messages_are_small(report):

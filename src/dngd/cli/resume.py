@@ -34,5 +34,6 @@ def resume(
     """
     given = {"seconds": seconds, "steps": steps, "target": target}
     changes = {name: value for name, value in given.items() if value is not None}
-    options = {"trust": trust, "quiet": quiet, "observers": loggers(log, directory), "devices": machines.join()}
+    devices = machines.join()  # before anything else: only then is it known who keeps the logs
+    options = {"trust": trust, "quiet": quiet, "observers": loggers(log, directory), "devices": devices}
     return conclude(library.resume(directory, **options, **changes), directory, quiet)

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, PyTree
 
-from dngd.devices import AXIS, Devices, ManyDevices
+from dngd.devices import AXIS, Devices, ManyDevices, packed
 
 Cross = Callable[[PyTree, PyTree], Float[Array, "m k"]]
 
@@ -23,7 +22,7 @@ def round_the_ring(devices: Devices, own: Float[Array, "m m"], mine: PyTree, cro
     count, m, device = devices.count, own.shape[0], lax.axis_index(AXIS)
     kernel = _put(jnp.zeros((m, count * m), own.dtype), own, device)
     nearest = [(sender, (sender - 1) % count) for sender in range(count)]
-    packed, unpacked = _packed(mine)
+    vectors, unpacked = packed(mine)
 
     def meet(distance, carried):
         kernel, theirs = carried
@@ -31,7 +30,7 @@ def round_the_ring(devices: Devices, own: Float[Array, "m m"], mine: PyTree, cro
         return _put(kernel, cross(mine, unpacked(theirs)), (device + distance) % count), theirs
 
     half = count // 2
-    kernel, _ = lax.fori_loop(1, half + 1, meet, (kernel, packed))
+    kernel, _ = lax.fori_loop(1, half + 1, meet, (kernel, vectors))
     for distance in range(1, half + 1):  # a message needs its way to be known when the program is compiled
         ways = [(sender, (sender + distance) % count) for sender in range(count)]
         given = lax.dynamic_slice_in_dim(kernel, (device + distance) % count * m, m, axis=1)
@@ -40,27 +39,6 @@ def round_the_ring(devices: Devices, own: Float[Array, "m m"], mine: PyTree, cro
             received = jnp.where(device < half, given, received)
         kernel = _put(kernel, received, (device - distance) % count)
     return in_order(devices, kernel)
-
-
-def _packed(tree: PyTree) -> tuple[list[Array], Callable[[list[Array]], PyTree]]:
-    """All arrays of a tree in one vector for each type of number, and the way back: a message costs its latency however
-    short it is, and factors of a layer are many arrays."""
-    leaves, treedef = jax.tree.flatten(tree)
-    kinds = sorted({leaf.dtype for leaf in leaves}, key=str)
-    of_kind = [[place for place, leaf in enumerate(leaves) if leaf.dtype == kind] for kind in kinds]
-    packed = [jnp.concatenate([leaves[place].reshape(-1) for place in places]) for places in of_kind]
-
-    def unpacked(packed: list[Array]) -> PyTree:
-        found = list(leaves)
-        for places, vector in zip(of_kind, packed, strict=True):
-            start = 0
-            for place in places:
-                size, shape = leaves[place].size, leaves[place].shape
-                found[place] = vector[start : start + size].reshape(shape)
-                start += size
-        return jax.tree.unflatten(treedef, found)
-
-    return packed, unpacked
 
 
 def in_order(devices: ManyDevices, kernel: Float[Array, "m padded"]) -> Float[Array, "m all"]:

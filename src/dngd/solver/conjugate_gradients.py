@@ -52,10 +52,11 @@ def conjugate_gradients(
         length = jnp.where(sound, energy / jnp.where(sound, curvature, 1.0), 0.0)
         following = residual - length * image
         better = preconditioner(following)
-        direction_next = better + devices.dot(following - residual, better) / energy * direction
-        energy = jnp.where(sound, devices.dot(following, better), -1.0)
-        size = devices.norm(following)
-        return solution + length * direction, following, direction_next, size, energy, iteration + 1
+        products = (following - residual) @ better, following @ better, jnp.sum(following**2)
+        changed, product, square = devices.sum(products)  # in one message
+        direction_next = better + changed / energy * direction
+        energy = jnp.where(sound, product, -1.0)
+        return solution + length * direction, following, direction_next, jnp.sqrt(square), energy, iteration + 1
 
     better = preconditioner(b)
     carry = (jnp.zeros_like(b), b, better, devices.norm(b), devices.dot(b, better), jnp.asarray(0))

@@ -7,6 +7,8 @@ a sum that the others have left out. With a single process these functions do no
 
 import contextlib
 import json
+import os
+import socket
 import sys
 import traceback
 from collections import Counter
@@ -48,7 +50,7 @@ def join(
                 f"coordinator={coordinator!r}, processes={processes!r}, process={process!r}: give all three, or none "
                 "of them under Slurm, Open MPI or Kubernetes"
             )
-        if ":" not in coordinator:
+        if not coordinator.partition(":")[0] or not coordinator.rpartition(":")[2].isdecimal():
             raise ValueError(f"coordinator={coordinator!r} must be host:port, such as node1:29500")
         check.count("processes", processes)
         check.count("process", process, 0)
@@ -57,6 +59,8 @@ def join(
     check.count("patience", patience, hint="it is a number of seconds")
     if jax.distributed.is_initialized():
         raise ValueError("this process has joined others already; join them once, before anything is computed")
+    if coordinator is not None and process == 0:
+        _check_free(int(coordinator.rpartition(":")[2]))
     try:
         jax.distributed.initialize(coordinator, processes, process, initialization_timeout=patience)
     except (ValueError, RuntimeError) as error:
@@ -66,6 +70,19 @@ def join(
             "elsewhere give the address of process 0, the number of processes, and the number of this one"
         ) from error
     _check_devices()
+
+
+def _check_free(port: int) -> None:
+    """Refuse a port that is in use: JAX's own service would end with a segmentation fault."""
+    with socket.socket() as trial:
+        if os.name == "posix":  # where it only means that connections that have ended do not count
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(("", port))
+        except (OSError, OverflowError) as error:
+            raise ValueError(
+                f"the processes could not join: process 0 cannot listen at port {port} ({error}); choose another port"
+            ) from error
 
 
 def _check_devices() -> None:
