@@ -13,7 +13,8 @@ from typing import Any
 from dngd.train import lock
 from dngd.train.files import atomic_write, writing
 from dngd.train.history import plain
-from dngd.train.sealed import contents, seal, unseal
+from dngd.train.reading import contents, settings
+from dngd.train.sealed import seal, unseal
 
 CONFIG, SUMMARY, HISTORY, CHECKPOINT, LOCK = "config.yaml", "summary.json", "history.jsonl", "checkpoint", ".lock"
 
@@ -101,7 +102,7 @@ def read_settings(file: Path) -> dict[str, Any] | None:
     import yaml
 
     remedy = "write settings as `name: value`, or restore the file"
-    return _read(file, yaml.safe_load, "plain YAML", (yaml.YAMLError, ValueError), remedy)
+    return _read(file, settings, "plain YAML", (yaml.YAMLError, ValueError), remedy)
 
 
 def read_summary(path: str | os.PathLike) -> dict[str, Any] | None:
