@@ -16,7 +16,9 @@ import signal
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # whoever forks has no threads
@@ -34,6 +36,7 @@ SMALL = f"{Path(__file__).parents[1] / 'tests' / 'train' / 'small.py'}:problem"
 SETTINGS = {"steps": 100, "doublings": 0, "checkpoint_seconds": 0.1}
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 KILLS_OF_A_RUN = 10
+warnings.filterwarnings("ignore", message="os.fork")  # JAX is imported here, and nothing more
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -109,12 +112,22 @@ def ended_with(run):
     return [row["loss"] for row in found.history], [np.asarray(leaf).tobytes() for leaf in leaves]
 
 
-def compared(folder):
-    """Whether a run ended like the whole one. In a process of its own: those that are to fork have no threads."""
+def differ(run):
+    return ended_with(run) != ended_with(run.parent / "whole")
+
+
+def apart(work):
+    """What a function returns, a small number, in a process of its own: whoever forks must have started no threads."""
     number = os.fork()
     if not number:
-        os._exit(int(ended_with(folder) != ended_with(folder.parent / "whole")))
-    return os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+        try:
+            os._exit(int(work() or 0))
+        finally:
+            os._exit(70)
+    code = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+    if code not in (0, 1):
+        raise SystemExit(f"a comparison ended with exit code {code}")
+    return code
 
 
 def main(wanted):
@@ -129,10 +142,11 @@ def main(wanted):
         while counts["kills"] < wanted:
             run = Path(folder) / f"run{counts['runs']}"
             counts += disturb(run, chance, longest, min(KILLS_OF_A_RUN, wanted - counts["kills"]))
-            counts += Counter(runs=1, differ=int(compared(run) != 0))
+            counts += Counter(runs=1, differ=apart(partial(differ, run)))
             took = time.perf_counter() - began
             print(dict(counts), f"{took:.0f} s", flush=True)
-            save("kills", [dict(counts) | {"differ": counts["differ"], "seconds": round(took)}])
+            rows = [dict(counts) | {"differ": counts["differ"], "seconds": round(took)}]
+            apart(partial(save, "kills", rows))
     return counts["differ"]
 
 
