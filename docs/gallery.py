@@ -74,7 +74,7 @@ def card(problem: Any, record: dict[str, Any] | None) -> str:
     else:
         figures = (
             f"<span>error <b>{size(record['rel_l2'])}</b></span><span>estimate <b>{size(record['estimate'])}</b></span>"
-            f"<span><b>{record['seconds']:.0f}</b> s</span>"
+            f"<span>training <b>{record['seconds']:.0f} s</b></span>"
         )
     return (
         f"<a class='card' href='gallery/{problem.name}.html'>{shown}"

@@ -58,7 +58,7 @@ def test_card_is_a_link_with_equation_and_numbers(gallery):
     problem = GALLERY["lorenz"]()
     card = gallery.card(problem, RECORD)
     assert card.startswith("<a class='card' href='gallery/lorenz.html'>")
-    for shown in ("<sub>", "1.3e-05", "2.0e-05", "<b>100</b> s"):
+    for shown in ("<sub>", "1.3e-05", "2.0e-05", "<b>100 s</b>"):
         assert shown in card, card
     assert gallery.NOT_RUN in gallery.card(problem, None)
 
