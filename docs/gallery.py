@@ -32,6 +32,7 @@ TOLD = """| | |
 | training | {steps} steps in {seconds:.0f} s |
 | run | seed 0, default settings, {date}: [the notebook](../notebook/unseen.md) |
 """
+REFERENCE = "\n![The reference solution](pictures/{}.webp)\n\n*The reference solution*\n"
 
 
 def results() -> dict[str, dict[str, Any]]:
@@ -121,7 +122,8 @@ def outcome(name: str, record: dict[str, Any] | None) -> str:
     if record is None:
         return f"*{NOT_RUN.capitalize()}*: no run of this problem is stored."
     if "machine" not in record:
-        return TOLD.format(**record | {name: size(record[name]) for name in ("rel_l2", "estimate")})
+        told = TOLD.format(**record | {name: size(record[name]) for name in ("rel_l2", "estimate")})
+        return told + (REFERENCE.format(name) if (REFERENCES / f"{name}.webp").exists() else "")
     seeds = f", the median of {record['seeds']} seeds" if record["seeds"] > 1 else ""
     machine = record["machine"]
     trained = f"{record['steps']} steps in {record['seconds']:.0f} s, and {record['compile_seconds']:.0f} s to compile"

@@ -48,7 +48,7 @@ def look_back(run: Run, state: RunState, outcome: str, message: str, note: Note)
             found.estimate = estimate(run, found.state)
             calibrated = run.formulation.frame is not None and not by_estimate
             best = replace(state, model=state.best)
-            losses = {name: float(value) for name, value in run.validation_losses(best).items()}
+            losses = without_noise(run, {name: float(one) for name, one in run.validation_losses(best).items()})
             if found.estimate is not None and calibrated and not has_converged(found.estimate, losses):
                 told = verdict(run, state, found.estimate, found.concentrated, losses)
                 found.outcome, found.message = "not_converged", told
@@ -58,6 +58,11 @@ def look_back(run: Run, state: RunState, outcome: str, message: str, note: Note)
                 raise ValueError("they need precision='float64'")
             found.summary |= Linearised(run.formulation, state.best, state.weights).coefficients().summary()
     return found
+
+
+def without_noise(run: Run, losses: dict[str, float]) -> dict[str, float]:
+    """The losses without those of measurements, whose noise the right solution leaves; all if there are no others."""
+    return {name: one for name, one in losses.items() if not isinstance(run.problem.conditions[name], Data)} or losses
 
 
 @contextlib.contextmanager

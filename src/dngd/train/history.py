@@ -113,7 +113,8 @@ def read(path: str | os.PathLike) -> list[dict[str, Any]]:
     except FileNotFoundError:
         raise HistoryError(f"there is no history at {path}; check the path, or start the run") from None
     except OSError as error:
-        raise HistoryError(f"cannot read {path}: {error.strerror or error}; check its permissions") from error
+        remedy = "check its permissions" if error.errno else "remove it, or restore the file"
+        raise HistoryError(f"cannot read {path}: {error.strerror or error}; {remedy}") from error
     torn = lines.pop()  # what follows the last newline: nothing, or a row cut short
     rows = []
     for number, line in enumerate(lines, start=1):
