@@ -2,21 +2,26 @@
 
     python benchmarks/kills.py [300]
 
-A run solves a small problem by the default method in a process of its own, which saves several times a second. It is
-sent KILL, TERM or INT at random moments (while it starts, steps, saves or ends) and resumed until it has ended. Losses
-and parameters have to be equal to the last bit. Counts go to `results/kills.json`.
+A run solves a small problem by the default method and saves several times a second. It is a process of its own, forked
+from one that has imported everything, which is what most of a start costs. It is sent KILL, TERM or INT at random
+moments (while it compiles, steps, saves or ends; measured in its own processor time, so that a busy machine changes
+nothing) and resumed until it has ended. Losses and parameters have to be equal to the last bit. Counts go to
+`results/kills.json`. Linux only.
 """
 
 import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
+from functools import partial
 from pathlib import Path
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # whoever forks has no threads
 
 import equinox as eqx
 import jax
@@ -24,31 +29,60 @@ import numpy as np
 from measure import save
 
 import dngd
+from dngd.cli.cache import use_cache
+from dngd.train import trainer  # noqa: F401 - imported here once, instead of by every run
 
 SMALL = f"{Path(__file__).parents[1] / 'tests' / 'train' / 'small.py'}:problem"
-SETTINGS = ("--steps", "600", "--doublings", "0", "--checkpoint-seconds", "0.2", "--quiet")
+SETTINGS = {"steps": 100, "doublings": 0, "checkpoint_seconds": 0.1}
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 KILLS_OF_A_RUN = 10
+warnings.filterwarnings("ignore", message="os.fork")  # JAX is imported here, and nothing more
+TICK = 1 / os.sysconf("SC_CLK_TCK")
 
 
-def begin(run):
-    """A process that starts the run, or goes on with it."""
-    begun = (run / "config.yaml").exists()
-    what = ("resume", run, "--trust", "--quiet") if begun else ("solve", SMALL, "--out", run, *SETTINGS)
-    cache = {"DNGD_CACHE": str(run.parent / "cache")}
-    command = [sys.executable, "-m", "dngd", *map(str, what)]
-    return subprocess.Popen(command, env=os.environ | cache, stderr=subprocess.PIPE, text=True)
+class Process:
+    """One that starts the run, or goes on with it."""
 
+    def __init__(self, run):
+        self.run, self.said, self.ended = run, run.with_suffix(".txt"), False
+        sys.stdout.flush()
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # until the child is where it can be interrupted
+        self.number = os.fork()
+        if not self.number:
+            self._work()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
-def wait(process, seconds=None):
-    """Whether it has ended by then; a traceback ends everything."""
-    try:
-        _, errors = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return False
-    if "Traceback" in errors and "KeyboardInterrupt" not in errors:
-        raise SystemExit(errors)
-    return True
+    def _work(self):
+        descriptor = os.open(self.said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(descriptor, 1)
+        os.dup2(descriptor, 2)
+        try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+            use_cache()
+            begun = (self.run / "config.yaml").exists()
+            if begun:
+                dngd.resume(self.run, trust=True, quiet=True)
+            else:
+                dngd.solve(SMALL, out=self.run, quiet=True, **SETTINGS)
+        except KeyboardInterrupt:  # it came before the run listened to signals
+            pass
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        finally:
+            os._exit(0)
+
+    def wait(self, seconds=float("inf")):
+        """Whether it has ended before it used so many seconds of a processor; a traceback ends everything."""
+        while not self.ended and self.used() < seconds:
+            self.ended = os.waitpid(self.number, os.WNOHANG)[0] == self.number
+            time.sleep(0.005)
+        if self.ended and "Traceback" in (said := self.said.read_text()):
+            raise SystemExit(said)
+        return self.ended
+
+    def used(self):
+        fields = Path(f"/proc/{self.number}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) * TICK
 
 
 def summary(run):
@@ -60,13 +94,13 @@ def disturb(run, chance, longest, kills):
     """Run to the end through so many kills at most; how often each signal came, and how far the run was."""
     counts = Counter()
     while summary(run).get("status") != "finished":
-        process = begin(run)
+        process = Process(run)
         if counts["kills"] == kills:
-            wait(process)
-        elif not wait(process, chance.uniform(0.0, longest)):
+            process.wait()
+        elif not process.wait(chance.uniform(0.0, longest)):
             sent = chance.choice(SIGNALS)
-            process.send_signal(sent)
-            wait(process)
+            os.kill(process.number, sent)
+            process.wait()
             counts += Counter(["kills", sent.name, "later" if summary(run).get("steps") else "before the first step"])
     return counts
 
@@ -78,19 +112,41 @@ def ended_with(run):
     return [row["loss"] for row in found.history], [np.asarray(leaf).tobytes() for leaf in leaves]
 
 
+def differ(run):
+    return ended_with(run) != ended_with(run.parent / "whole")
+
+
+def apart(work):
+    """What a function returns, a small number, in a process of its own: whoever forks must have started no threads."""
+    number = os.fork()
+    if not number:
+        try:
+            os._exit(int(work() or 0))
+        finally:
+            os._exit(70)
+    code = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+    if code not in (0, 1):
+        raise SystemExit(f"a comparison ended with exit code {code}")
+    return code
+
+
 def main(wanted):
     chance, counts, began = random.Random(0), Counter(runs=0, differ=0, kills=0), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["DNGD_CACHE"] = str(Path(folder) / "cache")
         for name in ("compiles", "whole"):
-            start, whole = time.perf_counter(), Path(folder) / name
-            wait(begin(whole))
-            longest = time.perf_counter() - start
+            process = Process(Path(folder) / name)
+            while not process.wait(longest := process.used() + 0.05):
+                pass
+        print(f"a whole run takes {longest:.1f} s of a processor", flush=True)
         while counts["kills"] < wanted:
             run = Path(folder) / f"run{counts['runs']}"
             counts += disturb(run, chance, longest, min(KILLS_OF_A_RUN, wanted - counts["kills"]))
-            counts += Counter(runs=1, differ=int(ended_with(run) != ended_with(whole)))
-            print(dict(counts), f"{time.perf_counter() - began:.0f} s", flush=True)
-    save("kills", [dict(counts) | {"differ": counts["differ"], "seconds": round(time.perf_counter() - began)}])
+            counts += Counter(runs=1, differ=apart(partial(differ, run)))
+            took = time.perf_counter() - began
+            print(dict(counts), f"{took:.0f} s", flush=True)
+            rows = [dict(counts) | {"differ": counts["differ"], "seconds": round(took)}]
+            apart(partial(save, "kills", rows))
     return counts["differ"]
 
 

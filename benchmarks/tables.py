@@ -21,6 +21,8 @@ BLOCK = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 LARGEST_ITERATIONS = 500  # of conjugate gradients in benchmarks/pcg.py
 STEP_PARTS = ("sampling", "linearise", "kernel", "factorise", "velocity", "acceleration", "search", "rest")
 
+ATTACKED = {"inputs": "inputs in Python", "commands": "command lines", "runs": "damaged run directories"}
+
 Row = dict[str, Any]
 
 
@@ -219,6 +221,28 @@ TABLES = {
             "with programs cached": number("second", "first_step_written", unit=" s"),
         },
         "trainer",
+    ),
+    "attack": Table(
+        "python benchmarks/attack",
+        {
+            "what": lambda row: ATTACKED[row["kind"]],
+            "tried": plain("all"),
+            "clear error or warning, or nothing lost": plain("clear"),
+            "accepted though wrong": lambda row: str(row.get("accepted", 0)),
+            "another error, a crash, a hang": lambda row: str(row.get("unclear", 0)),
+        },
+        "attack",
+    ),
+    "kills": Table(
+        "python benchmarks/kills.py",
+        {
+            "kills": plain("kills"),
+            **{signal: plain(signal) for signal in ("SIGKILL", "SIGTERM", "SIGINT")},
+            "before the first step": plain("before the first step"),
+            "runs": plain("runs"),
+            "that ended with other bits": plain("differ"),
+        },
+        "kills",
     ),
 }
 

@@ -11,11 +11,12 @@ import warnings
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import gallery  # noqa: E402
 
 project = "dngd"
+copyright = "the dngd developers, Apache-2.0"
 html_title = "dngd"
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
 nb_execution_mode = "cache"
@@ -30,7 +31,8 @@ html_theme = "furo"
 html_copy_source = False
 html_show_sphinx = False
 smartquotes = False  # `--seconds` is an option
-html_static_path = ["static"]
+html_static_path = ["static", "gallery/pictures"]  # the second is made by gallery.py
+gallery.REFERENCES.mkdir(parents=True, exist_ok=True)
 html_css_files = ["site.css"]
 pygments_style = "friendly"
 pygments_dark_style = "native"

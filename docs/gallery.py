@@ -1,7 +1,8 @@
 """The gallery of the site: a card for each problem on the front page, and a page of its own.
 
 Statements are typeset from the problems themselves; numbers and pictures are those that
-`python -m reproduce.gallery.showcase RUNS` stored in `static/gallery/`. Pages are written when the site is built.
+`python -m reproduce.gallery.showcase RUNS` stored in `static/gallery/`, else those of `stored.py`. Pages are written
+when the site is built.
 """
 
 import html
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import stored
 
 from dngd.catalogue.gallery import THEMES
 from dngd.problem.condition import Equation
@@ -21,24 +23,35 @@ from dngd.problem.display import condition_html, problem_html
 HERE = Path(__file__).parent
 SHOWCASE = HERE / "static" / "gallery"
 PAGES = HERE / "gallery"
+REFERENCES = PAGES / "pictures"
 NOT_RUN = "not run"
+TOLD = """| | |
+|---|---|
+| relative L² error | {rel_l2} |
+| error that the run estimates | {estimate} |
+| training | {steps} steps in {seconds:.0f} s |
+| run | seed 0, default settings, {date}: [the notebook](../notebook/unseen.md) |
+"""
+REFERENCE = "\n![The reference solution](pictures/{}.webp)\n\n*The reference solution*\n"
 
 
 def results() -> dict[str, dict[str, Any]]:
     """Stored numbers by the name of the problem."""
-    stored = SHOWCASE / "results.json"
-    return json.loads(stored.read_text()) if stored.exists() else {}
+    kept = SHOWCASE / "results.json"
+    return stored.numbers(stored.NOTEBOOK.read_text()) | (json.loads(kept.read_text()) if kept.exists() else {})
 
 
 def write(*_: Any) -> None:
     """Write the cards, which the front page includes, and the pages."""
-    stored = results()
+    found = results()
     PAGES.mkdir(exist_ok=True)
     cards = []
     for theme, members in THEMES.items():
         cards.append(f"<h3>{html.escape(theme.capitalize())}</h3>\n<div class='cards'>")
         for make in members:
-            problem, record = make(), stored.get(make.__name__)
+            problem, record = make(), found.get(make.__name__)
+            if not (SHOWCASE / f"{problem.name}.webp").exists():
+                stored.draw_reference(problem, REFERENCES / f"{problem.name}.webp")
             cards.append(card(problem, record))
             _replace(PAGES / f"{make.__name__}.md", page(problem, make, record))
         cards.append("</div>")
@@ -51,9 +64,9 @@ def write(*_: Any) -> None:
 def card(problem: Any, record: dict[str, Any] | None) -> str:
     """One problem on the front page: picture, name, equation, numbers; all of it is a link to its page."""
     picture = f"{problem.name}.webp"
-    shown = ""
-    if (SHOWCASE / picture).exists():
-        shown = f"<span class='picture'><img src='_static/gallery/{picture}' alt='' loading='lazy'></span>"
+    places = {"_static/gallery/": SHOWCASE, "_static/": REFERENCES}
+    address = next((at + picture for at, folder in places.items() if (folder / picture).exists()), None)
+    shown = f"<span class='picture'><img src='{address}' alt='' loading='lazy'></span>" if address else ""
     setting, conditions = problem.setting(), problem.conditions.values()
     equations = [one for one in conditions if isinstance(one, Equation) and one.on is None]
     equation = "<br>".join(condition_html(one, setting, {}) for one in equations)
@@ -62,7 +75,7 @@ def card(problem: Any, record: dict[str, Any] | None) -> str:
     else:
         figures = (
             f"<span>error <b>{size(record['rel_l2'])}</b></span><span>estimate <b>{size(record['estimate'])}</b></span>"
-            f"<span><b>{record['seconds']:.0f}</b> s</span>"
+            f"<span>training <b>{record['seconds']:.0f} s</b></span>"
         )
     return (
         f"<a class='card' href='gallery/{problem.name}.html'>{shown}"
@@ -108,6 +121,9 @@ def title(problem: Any) -> str:
 def outcome(name: str, record: dict[str, Any] | None) -> str:
     if record is None:
         return f"*{NOT_RUN.capitalize()}*: no run of this problem is stored."
+    if "machine" not in record:
+        told = TOLD.format(**record | {name: size(record[name]) for name in ("rel_l2", "estimate")})
+        return told + (REFERENCE.format(name) if (REFERENCES / f"{name}.webp").exists() else "")
     seeds = f", the median of {record['seeds']} seeds" if record["seeds"] > 1 else ""
     machine = record["machine"]
     trained = f"{record['steps']} steps in {record['seconds']:.0f} s, and {record['compile_seconds']:.0f} s to compile"

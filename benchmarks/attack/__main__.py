@@ -39,6 +39,9 @@ SOURCE = str(Path(dngd.__file__).parent)
 PATIENCE = 60
 """Seconds after which a call hangs."""
 
+MEMORY = 12 * 2**30
+"""Bytes of addresses that an attack may take."""
+
 
 class Hangs(BaseException):
     """Not an Exception, so that nothing takes it for a reason to go on."""
@@ -120,6 +123,10 @@ KINDS = {"inputs": attack_inputs, "commands": attack_commands, "runs": attack_ru
 
 
 def attack(kinds):
+    with contextlib.suppress(ImportError):  # a file without an end must not take the memory of the whole machine
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
     bad = 0
     for kind in kinds:
         began, counts = time.perf_counter(), Counter()

@@ -49,6 +49,17 @@ def endless(path):
     path.symlink_to("/dev/zero")
 
 
+def pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def vast(path):
+    """A file that claims 4 TiB and takes no room."""
+    path.write_bytes(b"")
+    os.truncate(path, 2**42)
+
+
 def written(data):
     return lambda path: path.write_bytes(data)
 
@@ -64,6 +75,8 @@ ANY = {
     "missing": lambda path: path.unlink(),
     "a directory": directory_instead,
     "a link without an end": endless,
+    "a pipe": pipe,
+    "4 TiB of zeros": vast,
 }
 
 
@@ -99,6 +112,23 @@ def giant(run):
     with zipfile.ZipFile(run / "fields.npz", "w") as archive:
         archive.writestr("values.npy", header.getvalue())
         archive.writestr("step.npy", header.getvalue())
+
+
+def bomb(run):
+    """A small archive of 4 GB of zeros."""
+    header = {"descr": "|u1", "fortran_order": False, "shape": (4 * 10**9,)}
+    with (
+        zipfile.ZipFile(run / "fields.npz", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("prediction.npy", "w", force_zip64=True) as member,
+    ):
+        np.lib.format.write_array_header_1_0(member, header)
+        for _ in range(40):
+            member.write(bytes(10**8))
+
+
+def lone(run):
+    with (run / "fields.npz").open("wb") as file:
+        np.save(file, np.zeros(3))
 
 
 def pickled(run):
@@ -148,6 +178,8 @@ CONTENTS = {
     "config.yaml: bad value": file("config.yaml", "problem: null\nsteps: -3\n"),
     "config.yaml: names a file": file("config.yaml", "problem: evil.py:problem\nsteps: 4\n"),
     "fields.npz: 72 TiB": giant,
+    "fields.npz: a bomb": bomb,
+    "fields.npz: an array alone": lone,
     "fields.npz and checkpoint: pickles": pickled,
     "fields.npz: text": lambda run: np.savez(run / "fields.npz", values=np.array(["a"]), step=np.array(["b"])),
     "fields.npz: empty arrays": lambda run: np.savez(run / "fields.npz", values=np.zeros((0, 0)), step=np.zeros(0)),
@@ -166,8 +198,11 @@ DAMAGES = {
 
 
 def contents(run):
-    """Of all files but the lock, by path."""
-    return {path: path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file() and path.name != ".lock" and not path.is_symlink()}  # fmt: skip
+    """Of all files but the lock, by path; of a vast one its size."""
+    files = [
+        path for path in sorted(run.rglob("*")) if path.is_file() and path.name != ".lock" and not path.is_symlink()
+    ]
+    return {path: size if (size := path.stat().st_size) > 2**30 else path.read_bytes() for path in files}
 
 
 def attacked(verdict, command):

@@ -13,6 +13,7 @@ import yaml
 
 from dngd.cli import main
 from dngd.cli.exit_code import ExitCode, exit_code
+from dngd.train.locate import find_problem
 
 SMALL = f"{Path(__file__).parents[1] / 'train' / 'small.py'}:problem"
 
@@ -141,6 +142,14 @@ def test_what_a_file_raises_is_explained(text, message, tmp_path, monkeypatch, c
     (tmp_path / "mine.py").write_text(text)
     assert main(["solve", "mine.py:problem"]) == ExitCode.USAGE
     assert re.search(message, capsys.readouterr().err)
+
+
+def test_a_problem_without_a_name_is_called_after_its_file(tmp_path):
+    made = "dngd.Problem(dngd.Box(x=(0, 1)), {'it': dngd.Equation(lambda u: u.xx)}, **name)"
+    text = f"import dngd\nmake = lambda **name: {made}\n"
+    (tmp_path / "plate.py").write_text(f"{text}problem, hot, told = make(), make(), make(name='ours')\n")
+    names = [find_problem(f"{tmp_path / 'plate.py'}:{name}").name for name in ("problem", "hot", "told", "make")]
+    assert names == ["plate", "hot", "ours", "make"]
 
 
 def test_a_file_finds_what_stands_beside_it(tmp_path, capsys):

@@ -21,6 +21,7 @@ def site(tmp_path, monkeypatch):
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     monkeypatch.setattr(module, "PAGES", tmp_path / "pages")
+    monkeypatch.setattr(module, "REFERENCES", tmp_path / "pages" / "pictures")
     return module
 
 

@@ -75,10 +75,13 @@ def test_leftovers_of_a_killed_start_do_not_matter(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: [1, 2", "is not plain YAML"),
-        ("a: !!python/object/apply:os.system ['true']", "is not plain YAML .*could not determine a constructor"),
+        ("a: [1, 2", "cannot be read as plain YAML"),
+        (
+            "a: !!python/object/apply:os.system ['true']",
+            "cannot be read as plain YAML .*could not determine a constructor",
+        ),
         ("- 1\n- 2", "holds a list, not a mapping"),
-        ("", "holds a NoneType, not a mapping"),
+        ("", "holds nothing, not a mapping"),
         ("1: 2", "not a mapping from names"),
     ],
 )
@@ -100,7 +103,7 @@ def test_summary(tmp_path):
         run.write_summary({"rel_l2": float("nan"), "loss": np.float32(0.5), "errors": {"u": 1e-3}, "name": "ö"})
     assert read_summary(tmp_path) == {"rel_l2": None, "loss": 0.5, "errors": {"u": 1e-3}, "name": "ö"}
     (tmp_path / "summary.json").write_text("{")
-    with pytest.raises(RunDirectoryError, match=r"summary\.json is not JSON"):
+    with pytest.raises(RunDirectoryError, match=r"summary\.json cannot be read as JSON"):
         read_summary(tmp_path)
 
 

@@ -75,9 +75,10 @@ def wandb_records(path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_wandb_has_the_run_in_one_piece(tmp_path, monkeypatch):
-    pytest.importorskip("wandb")
+    wandb = pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_CACHE_DIR", str(tmp_path / "cache"))
-    settings = {"project": "small", "mode": "offline", "dir": str(tmp_path)}
+    patient = wandb.Settings(x_service_wait=300)  # its process may start slowly on a busy machine; 30 s else
+    settings = {"project": "small", "mode": "offline", "dir": str(tmp_path), "settings": patient}
     dngd.solve(PROBLEM, steps=6, out=tmp_path / "run", observers=[dngd.loggers.WandB(**settings), stop], **ADAM)
     solution = dngd.resume(tmp_path / "run", PROBLEM, observers=[dngd.loggers.WandB(**settings)], quiet=True)
     logs = list(tmp_path.glob("wandb/offline-run-*/*.wandb"))

@@ -1,10 +1,14 @@
 """Bytes that change in history and summary are noticed; nothing that a file may hold ends in a traceback."""
 
 import json
+import os
 
+import numpy as np
 import pytest
 
+from dngd.report.fields import Fields, RunError
 from dngd.report.run import Run
+from dngd.train.checkpoint import CheckpointError, load
 from dngd.train.directory import RunDirectory, RunDirectoryError, read_config, read_summary
 from dngd.train.history import History, HistoryError, read
 from dngd.train.sealed import seal, unseal
@@ -74,9 +78,68 @@ def test_deep_configurations_are_refused(tmp_path):
         read_config(tmp_path)
 
 
-def test_a_device_without_an_end_is_not_read(tmp_path):
-    (tmp_path / "summary.json").write_text("{}")
-    (tmp_path / "history.jsonl").symlink_to("/dev/zero")
-    with pytest.raises(HistoryError, match="not a plain file"):
+def test_aliases_of_aliases_do_not_fill_the_memory(tmp_path):
+    nested = "".join(f"{chr(98 + i)}: &{chr(98 + i)} [{','.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(9))
+    for text in (f"a: &a [x,x,x,x,x,x,x,x,x]\n{nested}", "a: &a [*a, *a]\n"):
+        (tmp_path / "config.yaml").write_text(text)
+        with pytest.raises(RunDirectoryError, match="aliases stand for more than 1,000,000 values"):
+            read_config(tmp_path)
+        assert "its aliases stand for more than" in Run.load(tmp_path).notes[0]
+
+
+def device(path):
+    path.symlink_to("/dev/zero")
+
+
+def pipe(path):
+    os.mkfifo(path)
+
+
+def vast(path):
+    path.touch()
+    os.truncate(path, 2**42)  # takes no room
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no such files on this system")
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (device, "not a plain file"),
+        (pipe, "not a plain file"),
+        (vast, "4,398,046,511,104 bytes"),
+    ],
+)
+def test_a_file_without_an_end_is_not_read(tmp_path, make, reason):
+    for name in ("summary.json", "history.jsonl", "config.yaml", "fields.npz", "checkpoint-000000004.npz"):
+        make(tmp_path / name)
+    with pytest.raises(RunDirectoryError, match=reason):
+        read_summary(tmp_path)
+    with pytest.raises(RunDirectoryError, match=reason):
+        read_config(tmp_path)
+    with pytest.raises(HistoryError, match=reason):
         read(tmp_path / "history.jsonl")
-    assert "not a plain file" in Run.load(tmp_path).notes[-1]
+    with pytest.raises(HistoryError, match=reason):
+        History(tmp_path / "history.jsonl")
+    with pytest.raises(RunError, match=reason):
+        Fields.load(tmp_path / "fields.npz")
+    (tmp_path / "config.yaml").unlink()
+    (tmp_path / "config.yaml").write_text("{}")  # what makes it a run
+    assert sum(reason in note for note in Run.load(tmp_path).notes) == 2
+    if make is not vast:  # networks may be as large as memory
+        with pytest.raises(CheckpointError, match=reason):
+            load(tmp_path, {"a": 1.0})
+
+
+def test_fields_that_would_unpack_to_more_than_memory_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("dngd.report.fields.LARGEST", 10**6)
+    np.savez_compressed(tmp_path / "fields.npz", prediction=np.zeros(10**6))
+    assert (tmp_path / "fields.npz").stat().st_size < 10_000
+    with pytest.raises(RunError, match="would take 8,000,128 bytes"):
+        Fields.load(tmp_path / "fields.npz")
+
+
+def test_an_array_in_place_of_an_archive_is_refused(tmp_path):
+    np.save(tmp_path / "fields.npy", np.zeros(3))
+    (tmp_path / "fields.npy").rename(tmp_path / "fields.npz")
+    with pytest.raises(RunError, match="could not be read"):
+        Fields.load(tmp_path / "fields.npz")

@@ -1,5 +1,6 @@
 """Requests to stop, and a run that another process started does not outlive it."""
 
+import gc
 import signal
 import subprocess
 import sys
@@ -46,6 +47,36 @@ def test_child_ends_when_its_parent_is_killed():
     while is_running(child) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not is_running(child)
+
+
+def test_a_request_is_not_lost_in_the_garbage_collector():
+    """What a callback of the collector raises is printed and forgotten. JAX has one."""
+
+    def callback(phase, info):
+        if not came:
+            came.append(phase)
+            signal.raise_signal(signal.SIGTERM)
+
+    class Finalized:
+        def __del__(self):
+            signal.raise_signal(signal.SIGTERM)
+
+    def ask(provoke, stop):
+        provoke()
+        assert not stop
+        time.sleep(20)
+
+    came = []
+    gc.callbacks.append(callback)
+    try:
+        for provoke in (gc.collect, Finalized):
+            with StopRequest() as stop:
+                with pytest.raises(Stopped), stop.at_once():
+                    ask(provoke, stop)
+                assert stop.name == "SIGTERM"
+    finally:
+        gc.callbacks.remove(callback)
+    assert came
 
 
 def test_a_request_is_kept_and_breaks_off_what_may_be_broken_off():

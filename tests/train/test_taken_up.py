@@ -1,6 +1,7 @@
 """Runs that are taken up again, or that end badly: nothing is lost, and nothing comes back as something else."""
 
 import dataclasses
+import shutil
 
 import equinox as eqx
 import jax
@@ -139,6 +140,21 @@ def test_damaged_best_parameters_give_way_to_those_of_the_checkpoint_before(tmp_
         file.write_bytes(file.read_bytes()[:-50])
     with pytest.raises(CheckpointError, match="no checkpoint in"):
         dngd.load(out, small.problem)
+
+
+def test_a_run_that_was_killed_while_it_compiled_begins(tmp_path):
+    """It has its settings and no checkpoint. One that has lost its checkpoints is not begun again over what it has."""
+    whole = dngd.solve(small.problem, steps=5, out=tmp_path / "whole", **ADAM)
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    shutil.copy(tmp_path / "whole" / "config.yaml", killed)
+    again = dngd.resume(killed, small.problem, quiet=True)
+    assert [row["loss"] for row in again.history] == [row["loss"] for row in whole.history]
+    shutil.rmtree(killed / "checkpoint")
+    before = (killed / "history.jsonl").read_bytes()
+    with pytest.raises(CheckpointError, match="there is no checkpoint in"):
+        dngd.resume(killed, small.problem, quiet=True)
+    assert (killed / "history.jsonl").read_bytes() == before
 
 
 def test_what_a_later_method_cannot_use_is_refused_at_once():

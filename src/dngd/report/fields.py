@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
+from dngd.train.reading import LARGEST, refuse_endless
+
 
 class RunError(ValueError):
     """Something in a run directory is missing or damaged; the message names the file, the reason and the remedy."""
@@ -70,13 +72,16 @@ class Fields:
     def load(cls, path: Path) -> "Fields":
         """Read a `fields.npz`; RunError says what is wrong with a damaged one."""
         try:
+            refuse_endless(path)
             with np.load(path, allow_pickle=False) as archive:
+                if (size := sum(member.file_size for member in archive.zip.infolist())) > LARGEST:
+                    raise ValueError(f"its arrays would take {size:,} bytes")
                 arrays = {name: archive[name] for name in archive.files}
         except FileNotFoundError:
             raise RunError(
                 f"{path} is missing: the problem cannot be viewed, or the run stopped before its first checkpoint"
             ) from None
-        except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+        except (OSError, ValueError, TypeError, EOFError, MemoryError, zipfile.BadZipFile) as error:
             raise RunError(f"{path} could not be read ({error}); `dngd resume` writes it anew") from error
         try:
             return cls.from_arrays(arrays, path)

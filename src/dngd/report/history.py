@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from dngd.train.reading import refuse_endless
 from dngd.train.sealed import unseal
 
 
@@ -65,8 +66,7 @@ class History:
 
     def _added(self) -> bytes:
         """The bytes after those that were read, if these are still there."""
-        if self.path.exists() and not self.path.is_file():
-            raise OSError(None, "it is not a plain file", str(self.path))
+        refuse_endless(self.path)
         with open(self.path, "rb") as file:
             if self._end:
                 file.seek(self._end - len(self._before))

@@ -17,7 +17,8 @@ from jaxtyping import Float
 
 from dngd.report.fields import Fields, RunError
 from dngd.report.history import History
-from dngd.train.sealed import contents, unseal
+from dngd.train.reading import contents, settings
+from dngd.train.sealed import unseal
 
 _FILES = ("summary.json", "history.jsonl", "config.yaml")
 
@@ -47,7 +48,7 @@ class Run:
             reason = "is not a directory" if not directory.is_dir() else f"holds none of {', '.join(_FILES)}"
             raise RunError(f"{directory} {reason}; give a run directory, or a directory of run directories")
         notes: list[str] = []
-        config = _flat(_read_mapping(directory / "config.yaml", yaml.safe_load, notes))
+        config = _flat(_read_mapping(directory / "config.yaml", settings, notes))
         summary = _read_mapping(directory / "summary.json", unseal, notes)
         history = (History(directory / "history.jsonl") if history is None else history).update()
         notes += history.notes

@@ -11,6 +11,7 @@ from dngd.config import Config, Resolved
 from dngd.optimize.mesh import as_mesh
 from dngd.problem.problem import Problem
 from dngd.solution.solution import Solution
+from dngd.train import checkpoint
 from dngd.train.directory import RunDirectory, RunDirectoryError, read_config, read_summary
 from dngd.train.history import read as read_history
 from dngd.train.kept import check_problem, load_state
@@ -130,8 +131,9 @@ def resume(
         config = Config.from_dict(settings).resolved(problem)  # before anything is written
 
         def change(directory: RunDirectory) -> None:
-            with working_precision(config.precision):
-                check_problem(directory.checkpoints, problem)
+            if not _stopped_before_it_began(directory):
+                with working_precision(config.precision):
+                    check_problem(directory.checkpoints, problem)
             directory.change(stored)
 
         led(lambda: None if directory is None else change(directory))
@@ -168,6 +170,14 @@ def load(path: str | Path, problem: Problem | str | None = None, *, trust: bool 
         said = f"{path}: history.jsonl has {len(history)} rows of {metadata['step']} steps; the others were lost"
         warnings.warn(said, stacklevel=2)
     return Solution(problem, model, last, summary, history)
+
+
+def _stopped_before_it_began(directory: RunDirectory) -> bool:
+    """Whether a run was killed while it compiled: it has settings, and nothing that could be lost."""
+    summary = read_summary(directory.path)
+    rows = directory.history.stat().st_size if directory.history.exists() else 0
+    begun = checkpoint.exists(directory.checkpoints) or rows > 0 or (summary is not None and summary.get("steps") != 0)
+    return not begun
 
 
 def _mesh(devices: Any) -> Any:

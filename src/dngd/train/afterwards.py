@@ -66,11 +66,12 @@ def look_back(run: Run, state: RunState, outcome: str, message: str, note: Note)
 
 def _largest_losses(run: Run, state: RunState) -> tuple[dict[str, float], tuple[float, float]]:
     """The losses of the terms in the window of time where they are largest, and its start and length in shares.
-    Observations are left out: what their noise leaves is no failure."""
+    Observations are left out, if there is anything else: what their noise leaves is no failure."""
     found = []
     for one in solved_windows(run, state):
-        losses = {name: float(loss) for name, loss in run.validation_losses(one).items() if name not in _observed(run)}
-        found.append((losses, one.position.window))
+        losses = {name: float(loss) for name, loss in run.validation_losses(one).items()}
+        certain = {name: loss for name, loss in losses.items() if name not in _observed(run)}
+        found.append((certain or losses, one.position.window))
     losses, window = max(found, key=lambda one: math.inf if math.isnan(total := sum(one[0].values())) else total)
     return losses, (window.start, window.length)
 

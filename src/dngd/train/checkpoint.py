@@ -10,6 +10,7 @@ it: the last 64 bytes of the file. Leaves that are neither arrays nor numbers co
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import sys
@@ -27,6 +28,7 @@ from dngd import __version__
 from dngd.check import count
 from dngd.train.environment import processor
 from dngd.train.files import atomic_write, writing
+from dngd.train.reading import refuse_endless
 
 FORMAT = 4
 PATTERN = re.compile(r"checkpoint-(\d{9,})\.npz")
@@ -80,6 +82,7 @@ def load(directory: str | os.PathLike, like: PyTree, part: str = "") -> tuple[Py
     directory, notes = Path(directory), []
     for file in _files(directory):
         try:
+            refuse_endless(file, math.inf)
             tree, metadata, saved_by = deserialize(file.read_bytes(), like, f"tree{part}")
             return tree, metadata, notes + _differences(saved_by)
         except _RefusedError as error:

@@ -13,7 +13,8 @@ from typing import Any
 from dngd.train import lock
 from dngd.train.files import atomic_write, writing
 from dngd.train.history import plain
-from dngd.train.sealed import contents, seal, unseal
+from dngd.train.reading import contents, settings
+from dngd.train.sealed import seal, unseal
 
 CONFIG, SUMMARY, HISTORY, CHECKPOINT, LOCK = "config.yaml", "summary.json", "history.jsonl", "checkpoint", ".lock"
 
@@ -101,7 +102,7 @@ def read_settings(file: Path) -> dict[str, Any] | None:
     import yaml
 
     remedy = "write settings as `name: value`, or restore the file"
-    return _read(file, yaml.safe_load, "plain YAML", (yaml.YAMLError, ValueError), remedy)
+    return _read(file, settings, "plain YAML", (yaml.YAMLError, ValueError), remedy)
 
 
 def read_summary(path: str | os.PathLike) -> dict[str, Any] | None:
@@ -116,13 +117,17 @@ def _read(file: Path, parse: Callable[[bytes], Any], form: str, trouble: Any, re
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise RunDirectoryError(f"cannot read {file}: {error.strerror}; check its permissions") from error
+        what_to_do = "check its permissions" if error.errno else remedy
+        raise RunDirectoryError(f"cannot read {file}: {error.strerror}; {what_to_do}") from error
     except RecursionError:
         raise RunDirectoryError(f"{file} is nested too deeply; {remedy}") from None
     except trouble as error:
-        raise RunDirectoryError(f"{file} is not {form} ({' '.join(str(error).split())}); {remedy}") from error
+        raise RunDirectoryError(
+            f"{file} cannot be read as {form} ({' '.join(str(error).split())}); {remedy}"
+        ) from error
     if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
-        raise RunDirectoryError(f"{file} holds a {type(found).__name__}, not a mapping from names to values; {remedy}")
+        held = "nothing" if found is None else f"a {type(found).__name__}"
+        raise RunDirectoryError(f"{file} holds {held}, not a mapping from names to values; {remedy}")
     return found
 
 

@@ -38,9 +38,9 @@ from dngd.train.run import Run
 from dngd.train.state import RunState
 
 DAMPING, LARGER = 1e-5, 1e-3
-"""The λ, and a larger one for iterative solvers, which would need hundreds of iterations, and for windows of time, where
-what one batch makes of a window grows in those after it. On 17 runs with errors from 3e-9 to 5e-3 the change was between
-0.3 and 3.7 times the error, but for one with eleven (docs/notebook/unseen.md)."""
+"""The λ, and a larger one for iterative solvers, which would need hundreds of iterations, and for windows of time,
+where what one batch makes of a window grows in those after it. On 17 runs with errors from 3e-9 to 5e-3 the change was
+between 0.3 and 3.7 times the error, but for one with eleven (docs/notebook/unseen.md)."""
 
 DRAWS, MOST = 4, 32
 """Batches of fresh points, and those in all windows of time together; two at least."""

@@ -14,7 +14,8 @@ from typing import Any
 
 from dngd.check import count
 from dngd.train.files import write_all, writing
-from dngd.train.sealed import contents, seal, unseal
+from dngd.train.reading import contents, refuse_endless
+from dngd.train.sealed import seal, unseal
 
 
 class HistoryError(Exception):
@@ -44,6 +45,7 @@ class History:
     def __init__(self, path: str | os.PathLike):
         self.path = Path(path)
         with writing(self.path, HistoryError):
+            refuse_endless(self.path)
             self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115 - closed by `close`
             self.position = self._last_row_end(self._file.seek(0, os.SEEK_END))
             self._file.truncate(self.position)
@@ -111,7 +113,8 @@ def read(path: str | os.PathLike) -> list[dict[str, Any]]:
     except FileNotFoundError:
         raise HistoryError(f"there is no history at {path}; check the path, or start the run") from None
     except OSError as error:
-        raise HistoryError(f"cannot read {path}: {error.strerror or error}; check its permissions") from error
+        remedy = "check its permissions" if error.errno else "remove it, or restore the file"
+        raise HistoryError(f"cannot read {path}: {error.strerror or error}; {remedy}") from error
     torn = lines.pop()  # what follows the last newline: nothing, or a row cut short
     rows = []
     for number, line in enumerate(lines, start=1):

@@ -1,6 +1,7 @@
 """Find problems by name: in the catalogue, or in a file of the user."""
 
 import contextlib
+import copy
 import importlib.util
 import sys
 import traceback
@@ -10,6 +11,9 @@ from types import ModuleType
 
 from dngd import catalogue
 from dngd.problem.problem import Problem
+
+UNNAMED = Problem.name
+"""The name of problems that were given none."""
 
 
 def is_executed(name: str) -> bool:
@@ -39,7 +43,14 @@ def find_problem(name: str) -> Problem:
         problem = found() if callable(found) and not isinstance(found, Problem) else found
     if not isinstance(problem, Problem):
         raise ValueError(f"problem {name!r} is of type {type(problem).__name__}, not a dngd.Problem")
-    return problem
+    return problem if problem.name != UNNAMED else _named(problem, file.stem if attribute == UNNAMED else attribute)
+
+
+def _named(problem: Problem, name: str) -> Problem:
+    """A problem without a name, called after its file or variable, so that runs of several can be told apart."""
+    named = copy.copy(problem)
+    object.__setattr__(named, "name", name)
+    return named
 
 
 def _executed(file: Path) -> ModuleType:

@@ -14,7 +14,7 @@ from typing import Any
 
 from dngd import check
 from dngd.train.files import atomic_write
-from dngd.train.sealed import contents
+from dngd.train.reading import contents
 
 REQUEST, WATCHED = "request.json", ".watched"
 

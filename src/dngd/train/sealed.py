@@ -7,7 +7,6 @@ by other programs, are read as they are.
 import json
 import re
 import zlib
-from pathlib import Path
 from typing import Any
 
 _SEAL = re.compile(rb',\s*"checksum": "([0-9a-f]{8})"\s*\}\s*\Z')
@@ -39,10 +38,3 @@ def unseal(data: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"a {type(value).__name__}, not an object")
     return value
-
-
-def contents(path: Path) -> bytes:
-    """Read a file; refuse what is not a plain one, such as a device without an end."""
-    if path.exists() and not path.is_file():
-        raise OSError(None, "it is not a plain file", str(path))
-    return path.read_bytes()

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -11,6 +12,9 @@ from types import FrameType
 from typing import Any
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+SOON = 0.02
+"""Seconds until a signal is sent again that came where nothing can be raised."""
 
 
 class Stopped(BaseException):
@@ -52,11 +56,27 @@ class StopRequest:
             self._at_once = False
 
     def _request(self, number: int, frame: FrameType | None) -> None:
+        if _raises_in_vain(frame):
+            again = threading.Timer(SOON, signal.raise_signal, [number])
+            again.daemon = True
+            again.start()
+            return
         if self.name is not None:
             raise KeyboardInterrupt
         self.name = signal.Signals(number).name
         if self._at_once:
             raise Stopped
+
+
+def _raises_in_vain(frame: FrameType | None) -> bool:
+    """Whether Python would print and forget what is raised in this frame: in a callback of the garbage collector, as
+    JAX has one, or in a finalizer."""
+    callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    while frame is not None:
+        if frame.f_code in callbacks or frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def end_at_once(code: int) -> None:
