@@ -17,8 +17,8 @@ import jax
 import stored
 
 from dngd.catalogue.gallery import THEMES
-from dngd.problem.condition import Equation
 from dngd.problem.display import condition_html, problem_html
+from dngd.problem.equation import Equation
 
 HERE = Path(__file__).parent
 SHOWCASE = HERE / "static" / "gallery"

@@ -38,8 +38,8 @@ from dngd.optimize.line_search import FixedStep
 from dngd.optimize.optimizer import DualNaturalGradient
 from dngd.optimize.outcome import Outcome
 from dngd.problem.boundary import Dirichlet
-from dngd.problem.condition import Equation
 from dngd.problem.domain import Box
+from dngd.problem.equation import Equation
 from dngd.problem.problem import Problem
 from dngd.solver.pcg import PCG
 from dngd.solver.solver import Solver

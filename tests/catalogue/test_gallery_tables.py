@@ -14,7 +14,7 @@ from numpy.polynomial import chebyshev
 
 from dngd.catalogue import GALLERY
 from dngd.problem.boundary import Initial, Periodic, Robin
-from dngd.problem.condition import Equation
+from dngd.problem.equation import Equation
 from dngd.problem.model import Model
 
 

@@ -10,7 +10,7 @@ import pytest
 import dngd
 from dngd.catalogue import CATALOGUE
 from dngd.derivative.typeset import typeset_equation
-from dngd.problem.condition import Equation
+from dngd.problem.equation import Equation
 
 BAD = "<script>alert('1')</script>"
 
@@ -73,7 +73,7 @@ def test_problems_of_the_catalogue_are_shown(name):
     problem = CATALOGUE[name]()
     assert Balanced(problem._repr_html_()).seen >= {"table", "i"}
     equations = [one for one in problem.conditions.values() if isinstance(one, Equation)]
-    assert typeset_equation(equations[0]._compiled(problem.setting()))
+    assert typeset_equation(equations[0].compiled(problem.setting()))
 
 
 def test_a_solution_shows_results_and_figure():

@@ -8,8 +8,8 @@ from dngd.catalogue.reference import evaluate_allen_cahn, load_allen_cahn
 from dngd.network import MLP, PeriodicEmbedding
 from dngd.problem.accuracy import Reference
 from dngd.problem.boundary import Initial
-from dngd.problem.condition import Equation
 from dngd.problem.domain import Box
+from dngd.problem.equation import Equation
 from dngd.problem.preset import paper_preset
 from dngd.problem.problem import Problem
 from dngd.problem.sampling import Adaptive, Sampling

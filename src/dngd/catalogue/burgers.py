@@ -13,8 +13,8 @@ import numpy as np
 from dngd.network import MLP
 from dngd.problem.accuracy import Reference
 from dngd.problem.boundary import Dirichlet, Initial
-from dngd.problem.condition import Equation
 from dngd.problem.domain import Box
+from dngd.problem.equation import Equation
 from dngd.problem.problem import Problem
 from dngd.problem.sampling import Adaptive, Sampling
 

@@ -10,8 +10,8 @@ from dngd.catalogue.reference import evaluate_cavity, load_cavity
 from dngd.network import MLP
 from dngd.problem.accuracy import Reference
 from dngd.problem.boundary import Dirichlet
-from dngd.problem.condition import Equation
 from dngd.problem.domain import Box
+from dngd.problem.equation import Equation
 from dngd.problem.preset import PAPER_PCG, paper_preset
 from dngd.problem.problem import Problem
 from dngd.problem.sampling import Sampling

@@ -6,8 +6,8 @@ import numpy as np
 
 from dngd.network import MLP, InitialValue, axis_aligned
 from dngd.problem.accuracy import Reference
-from dngd.problem.condition import Equation
 from dngd.problem.domain import Box
+from dngd.problem.equation import Equation
 from dngd.problem.preset import paper_preset
 from dngd.problem.problem import Problem
 

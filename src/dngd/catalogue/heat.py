@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from dngd.network import MLP, axis_aligned
 from dngd.problem.accuracy import Reference
 from dngd.problem.boundary import Dirichlet, Initial
-from dngd.problem.condition import Equation
 from dngd.problem.domain import Box
+from dngd.problem.equation import Equation
 from dngd.problem.preset import paper_preset
 from dngd.problem.problem import Problem
 from dngd.problem.sampling import Adaptive, Sampling

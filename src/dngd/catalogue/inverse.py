@@ -6,9 +6,9 @@ import numpy as np
 from dngd.network import MLP
 from dngd.problem.accuracy import Reference
 from dngd.problem.boundary import Dirichlet
-from dngd.problem.condition import Equation
 from dngd.problem.data import Data
 from dngd.problem.domain import Box
+from dngd.problem.equation import Equation
 from dngd.problem.problem import Problem
 
 TRUE_DIFFUSION = 0.1

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 from dngd.network import MLP
 from dngd.problem.accuracy import Reference
 from dngd.problem.boundary import Dirichlet
-from dngd.problem.condition import Equation
 from dngd.problem.domain import Box
+from dngd.problem.equation import Equation
 from dngd.problem.preset import paper_preset
 from dngd.problem.problem import Problem
 

@@ -19,12 +19,13 @@ from dngd.catalogue.two_body import PAIRS, SMALL
 from dngd.derivative import sample_indices, stochastic_ball_laplacian
 from dngd.network import MLP, VanishOnSphere
 from dngd.problem.accuracy import Reference
-from dngd.problem.condition import Condition, Residual, Setting
+from dngd.problem.condition import Condition, Residual
 from dngd.problem.domain import Ball, Domain
 from dngd.problem.orthogonal import draws_of_a_sweep, orthogonal_directions
 from dngd.problem.preset import paper_preset
 from dngd.problem.problem import Problem
 from dngd.problem.sampling import Sampling
+from dngd.problem.setting import Setting
 
 DIMENSION = 100_000
 OUTPUT_SCALE = 10.0

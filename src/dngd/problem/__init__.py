@@ -2,9 +2,10 @@
 
 from dngd.problem.accuracy import Errors, Reference
 from dngd.problem.boundary import Dirichlet, Initial, Neumann, Periodic, Robin
-from dngd.problem.condition import Condition, Equation
+from dngd.problem.condition import Condition
 from dngd.problem.data import Data
 from dngd.problem.domain import Ball, Box
+from dngd.problem.equation import Equation
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
 from dngd.problem.sampling import Adaptive, Sampling

@@ -12,9 +12,9 @@ from jaxtyping import Array, Float, Int
 
 from dngd import check
 from dngd.optimize.compiled import ONCE, compiled
-from dngd.problem.condition import Setting
 from dngd.problem.prescribed import Prescribed
 from dngd.problem.sampling import Sampling
+from dngd.problem.setting import Setting
 
 TEST_SEED = 20_250_000
 """Of the test points, far from the seeds that runs are given."""

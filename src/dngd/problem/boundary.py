@@ -5,23 +5,24 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from dngd import check
 from dngd.check import unknown
 from dngd.derivative import directional, partial
 from dngd.derivative.requests import HIGHEST
-from dngd.problem.condition import Condition, Known, Residual, Setting, region_of
+from dngd.problem.condition import Known, RegionCondition, Residual, region_of
 from dngd.problem.domain import Domain
 from dngd.problem.prescribed import Prescribed, Value, take
 from dngd.problem.region import Region
 from dngd.problem.sampling import Sampling
+from dngd.problem.setting import Setting
 
 SEEN = 512
 """Points at which prescribed values are looked at to learn the size of a field."""
 
 
-class Initial(Condition):
+class Initial(RegionCondition):
     """`u = value`, or `∂ᵏu/∂tᵏ = value` for `order=k`, at the low end of `time`.
 
     **Arguments:**
@@ -46,24 +47,33 @@ class Initial(Condition):
     def __check_init__(self):
         check.count("Initial: order", self.order, least=0, most=HIGHEST, hint="0 is the value, 1 its first derivative")
 
-    def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> Float[Array, "N d"]:
-        return self.drawing.points(key, domain.boundary((f"{self.time}-",)), count)
+    @property
+    def where(self) -> str:
+        return f"{self.time}-"
+
+    def region(self, domain: Domain) -> Region:
+        return region_of(domain, self.where)
 
     def residual(self, setting: Setting) -> Residual:
         coordinates = setting.domain.coordinates
         if self.time not in coordinates.names:
             hint = "name the coordinate that is time, such as Initial(…, time='y'), or use Dirichlet(…, on='x-')"
             raise ValueError(unknown("coordinate", self.time, coordinates.names) + f"; {hint}")
-        axis = coordinates.axis(self.time)
-        return StartResidual(Prescribed.of(self.value, self.fields, setting), axis, self.order)
+        return StartResidual(self.prescribed(setting), coordinates.axis(self.time), self.order)
+
+    def prescribed(self, setting: Setting) -> Prescribed:
+        return Prescribed.of(self.value, self.fields, setting)
 
     def known(self, setting: Setting, key: PRNGKeyArray) -> Known:
-        prescribed = Prescribed.of(self.value, self.fields, setting)
+        prescribed = self.prescribed(setting)
         values = prescribed.at(self.draw(key, setting.domain, SEEN))
-        return Known(prescribed.outputs, values, self.order, setting.domain.coordinates.axis(self.time))
+        return Known(prescribed.outputs, values, self.order, self.start(setting.domain))
+
+    def start(self, domain: Domain) -> int:
+        return domain.coordinates.axis(self.time)
 
 
-class Robin(Condition):
+class Robin(RegionCondition):
     """`a u + b ∂u/∂n = value` on the boundary, `n` its outward normal.
 
     **Arguments:**
@@ -96,17 +106,24 @@ class Robin(Condition):
         if not self.a and not self.b:
             raise ValueError("Robin: a=0 and b=0 say nothing about the field; give at least one of them")
 
-    def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> Float[Array, "N d"]:
-        return self.drawing.points(key, region_of(domain, self.on), count)
+    @property
+    def where(self) -> Region | tuple[str, ...] | str | None:
+        return self.on
+
+    def region(self, domain: Domain) -> Region:
+        return region_of(domain, self.on)
 
     def residual(self, setting: Setting) -> Residual:
-        region = region_of(setting.domain, self.on)
+        region = self.region(setting.domain)
         if self.b:
             region.normal(jnp.asarray(setting.domain.window()[0]))  # refuses regions without one
-        return _Flux(Prescribed.of(self.value, self.fields, setting), region, self.a, self.b)
+        return _Flux(self.prescribed(setting), region, self.a, self.b)
+
+    def prescribed(self, setting: Setting) -> Prescribed:
+        return Prescribed.of(self.value, self.fields, setting)
 
     def known(self, setting: Setting, key: PRNGKeyArray) -> Known:
-        prescribed = Prescribed.of(self.value, self.fields, setting)
+        prescribed = self.prescribed(setting)
         values = prescribed.at(self.draw(key, setting.domain, min(SEEN, self.points or SEEN)))
         return Known(prescribed.outputs, values / (self.a or self.b), 0 if self.a else 1)
 
@@ -137,7 +154,7 @@ def Neumann(value: Value = 0.0, **settings: Any) -> Robin:  # noqa: N802
     return Robin(value, a=0.0, b=1.0, **settings)
 
 
-class Periodic(Condition):
+class Periodic(RegionCondition):
     """Equal values, and derivatives up to `order`, on the two faces of a coordinate.
 
     **Arguments:**
@@ -160,13 +177,20 @@ class Periodic(Condition):
     def __check_init__(self):
         check.count("Periodic: order", self.order, least=0, most=HIGHEST)
 
-    def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> Float[Array, "N d"]:
-        domain.pair(self.coordinate)
-        return self.drawing.points(key, domain.boundary((f"{self.coordinate}-",)), count)
+    @property
+    def where(self) -> str:
+        return f"{self.coordinate}-"
+
+    def region(self, domain: Domain) -> Region:
+        domain.pair(self.coordinate)  # refuses domains without opposite faces
+        return region_of(domain, self.where)
 
     def residual(self, setting: Setting) -> Residual:
         axis, _, high = setting.domain.pair(self.coordinate)
         return _Jump(setting.outputs(self.fields), axis, high, self.order)
+
+    def period(self, setting: Setting) -> str | None:
+        return self.coordinate if setting.outputs(self.fields) == tuple(range(setting.size)) else None
 
 
 class StartResidual(eqx.Module):

@@ -6,50 +6,25 @@ points. Functions given by the user take coordinates and constants by name, one 
 """
 
 import abc
-import inspect
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from dngd.check import unknown
-from dngd.derivative import FieldFunction
 from dngd.problem.domain import Domain
 from dngd.problem.model import Model
+from dngd.problem.prescribed import Prescribed
 from dngd.problem.region import Region
-from dngd.problem.sampling import Sampling
+from dngd.problem.sampling import Adaptive, Sampling
+from dngd.problem.setting import Setting
 
 Residual = Callable[[Model, PyTree], Array]
 
-
-@dataclass(frozen=True)
-class Setting:
-    """What a condition needs to know about its problem."""
-
-    domain: Domain
-    fields: Mapping[str, int]
-    constants: Mapping[str, Array]
-    coefficients: Mapping[str, Array]
-
-    def outputs(self, fields: Iterable[str] | str | None) -> tuple[int, ...]:
-        """Positions of fields among the network's outputs; all for None."""
-        names = list(self.fields) if fields is None else [fields] if isinstance(fields, str) else list(fields)
-        starts = dict(zip(self.fields, np.cumsum([0, *self.fields.values()]).tolist(), strict=False))
-        for name in names:
-            if name not in self.fields:
-                raise ValueError(unknown("field", str(name), self.fields))
-            if names.count(name) > 1:
-                raise ValueError(f"field {name!r} is named twice; name each field once")
-        return tuple(starts[name] + i for name in names for i in range(self.fields[name]))
-
-    @property
-    def size(self) -> int:
-        return sum(self.fields.values())
+OTHER_POINTS = 60
+"""Number of points of a condition in the first steps, where nothing is said."""
 
 
 class Known(NamedTuple):
@@ -65,7 +40,8 @@ class Known(NamedTuple):
 class Condition(eqx.Module):
     """Something that a solution must fulfil at points of a region.
 
-    Subclass it for conditions of your own: `draw` returns points, `residual` a function of model and point.
+    Subclass it for conditions of your own: `draw` returns points, `residual` a function of model and point. All other
+    methods have answers that are safe for any condition.
 
     **Example:** `docs/extending.md` has a condition that makes a solution even.
     """
@@ -74,9 +50,17 @@ class Condition(eqx.Module):
     weight: eqx.AbstractVar[float]  # of its term in the loss
     sampling: eqx.AbstractVar[Sampling | None]
 
+    @abc.abstractmethod
+    def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> PyTree:
+        """Draw `count` points."""
+
+    @abc.abstractmethod
+    def residual(self, setting: Setting) -> Residual:
+        """Make `residual(model, point)`, which is zero where the condition is fulfilled."""
+
     @property
     def count(self) -> int:
-        """How many points a step uses."""
+        """Number of points that a step uses."""
         if self.points is None:
             raise ValueError("how many points a condition has is open until it is part of a Problem; give points=…")
         return self.points
@@ -86,86 +70,84 @@ class Condition(eqx.Module):
         """How points are drawn: uniformly and anew in every step, where nothing is said."""
         return Sampling() if self.sampling is None else self.sampling
 
-    @abc.abstractmethod
-    def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> PyTree:
-        """`count` points."""
+    def default_points(self, setting: Setting) -> int:
+        """Number of points where none is given: the ends of an interval, or enough for a boundary."""
+        return 2 if setting.domain.dimension == 1 else OTHER_POINTS
+
+    def default_sampling(self, domain: Domain) -> Sampling:
+        """How points are drawn for a network of ours: adaptively, unless there are too few places to choose from."""
+        return Sampling(adaptive=Adaptive() if self.given is None and domain.dimension > 1 else None)
 
     def draw_in_turn(self, key: PRNGKeyArray, number: int | Array, domain: Domain, count: int) -> PyTree:
-        """`count` points for draw `number`, for conditions whose draws know of each other; `key` is that of all."""
+        """Draw `count` points for draw `number`, where draws know of each other; `key` is that of all."""
         return self.draw(jax.random.fold_in(key, number), domain, count)
 
     def draws_before_settling(self, domain: Domain, count: int) -> int:
-        """Draws of `count` points that a run needs before its steps may become shorter: several where a single one is
-        only a part of what is to be learned."""
+        """Number of draws that a run needs before its steps may become shorter: several where a single one is only a
+        part of what is to be learned."""
         return 0
 
-    def known(self, setting: Setting, key: PRNGKeyArray) -> Known | None:
-        """Some of the values that the condition prescribes, for learning the sizes of fields; None without any."""
+    @property
+    def given(self) -> Float[np.ndarray, "M d"] | None:
+        """The points at which it holds, where they were given and no others can be drawn."""
         return None
 
+    @property
+    def is_on_faces(self) -> bool:
+        """Whether it holds in all of the domain or on faces of it, so that names say where."""
+        return False
+
+    def prescribed(self, setting: Setting) -> Prescribed | None:
+        """Make the function of the coordinates that it prescribes; None without one."""
+        return None
+
+    def known(self, setting: Setting, key: PRNGKeyArray) -> Known | None:
+        """Return some of the prescribed values, from which the sizes of fields are learned; None without any."""
+        return None
+
+    def start(self, domain: Domain) -> int | None:
+        """Return the axis at whose low end it gives initial values; None where it gives none."""
+        return None
+
+    def period(self, setting: Setting) -> str | None:
+        """Return the coordinate in which it asks all fields to be periodic, as a network can be by construction."""
+        return None
+
+    def extends_along(self, axis: int, domain: Domain) -> bool:
+        """Whether it holds at the same places wherever these are moved along a coordinate."""
+        return False
+
+
+class RegionCondition(Condition):
+    """A condition at the points of a region."""
+
+    @property
     @abc.abstractmethod
-    def residual(self, setting: Setting) -> Residual:
-        """`residual(model, point)`, zero where the condition is fulfilled."""
+    def where(self) -> Region | Iterable[str] | str | None:
+        """A region, names of faces, or None for what there is where nothing is said."""
+
+    @abc.abstractmethod
+    def region(self, domain: Domain) -> Region:
+        """Return where it holds."""
+
+    def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> Float[Array, "N d"]:
+        return self.drawing.points(key, self.region(domain), count)
+
+    @property
+    def given(self) -> Float[np.ndarray, "M d"] | None:
+        return self.where.given if isinstance(self.where, Region) else None
+
+    @property
+    def is_on_faces(self) -> bool:
+        return not isinstance(self.where, Region)
+
+    def extends_along(self, axis: int, domain: Domain) -> bool:
+        region = self.region(domain)
+        return region.extends_along(axis) and (region is domain or region.spans(axis, *domain.window()))
 
 
 def region_of(domain: Domain, on: Region | Iterable[str] | str | None) -> Region:
-    """A region, or the faces that are named; all of the boundary for None."""
+    """Return a region, or the faces that are named; all of the boundary for None."""
     if isinstance(on, Region):
         return domain.over(on)
     return domain.boundary((on,) if isinstance(on, str) else on)
-
-
-class Equation(Condition):
-    """The equation, in the domain or on a part of its boundary.
-
-    **Arguments:**
-
-    - `equation`: a function of fields, coordinates, constants and coefficients, by name; returns the residual
-      or a tuple of residuals. See `dngd.derivative.FieldFunction`.
-    - `points`: how many the first steps use; enough for about 300 residuals if not given.
-    - `weight`: of the equation in the loss.
-    - `on`: faces by name, or a region; the whole domain if not given.
-    - `sampling`: how points are drawn; where the residual is large if nothing is said and the network is ours.
-
-    **Example:** `Equation(lambda u, x: u.xx + jnp.sin(x), points=500)`
-    """
-
-    equation: Callable = eqx.field(static=True)
-    _: KW_ONLY
-    points: int | None = eqx.field(static=True, default=None)
-    weight: float = 1.0
-    on: Region | tuple[str, ...] | str | None = None
-    sampling: Sampling | None = None
-
-    def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> Float[Array, "N d"]:
-        return self.drawing.points(key, domain if self.on is None else region_of(domain, self.on), count)
-
-    def residual(self, setting: Setting) -> Residual:
-        return _EquationResidual(self._compiled(setting), dict(setting.constants))
-
-    def outputs(self, setting: Setting) -> int:
-        """Number of residuals at a point."""
-        return self._compiled(setting).outputs or 1
-
-    def depends_on_unknowns(self, setting: Setting) -> bool:
-        """Whether it asks for a field or a coefficient."""
-        asked = self._compiled(setting).requests
-        names = inspect.signature(self.equation).parameters
-        return bool(asked.indices) or asked.laplacian or any(name in setting.coefficients for name in names)
-
-    def _compiled(self, setting: Setting) -> FieldFunction:
-        named = dict(setting.constants) | dict(setting.coefficients)
-        return FieldFunction(
-            self.equation,
-            setting.domain.coordinates,
-            setting.fields,
-            {name: jnp.shape(value) for name, value in named.items()},
-        )
-
-
-class _EquationResidual(eqx.Module):
-    equation: FieldFunction
-    constants: dict[str, Array]
-
-    def __call__(self, model, point):
-        return self.equation(model.network, point, **self.constants, **model.coefficients)

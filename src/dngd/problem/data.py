@@ -1,6 +1,6 @@
 """Observations."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import equinox as eqx
 import jax
@@ -10,11 +10,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from numpy.typing import ArrayLike
 
 from dngd import check
-from dngd.problem.condition import Condition, Known, Residual, Setting
+from dngd.problem.condition import Condition, Known, Residual
 from dngd.problem.domain import Domain
 from dngd.problem.prescribed import take
 from dngd.problem.sampling import Sampling
-from dngd.problem.shape import PointSet
+from dngd.problem.setting import Setting
 
 
 class Data(Condition):
@@ -78,6 +78,10 @@ class Data(Condition):
         self.weight, self.fields = weight, fields
         self.sampling = Sampling() if sampling is None else sampling
 
+    @property
+    def given(self) -> Float[np.ndarray, "N d"]:
+        return self.at
+
     def draw(self, key: PRNGKeyArray, domain: Domain, count: int) -> dict[str, Array]:
         if self.at.shape[1] != domain.dimension:
             raise ValueError(
@@ -100,9 +104,9 @@ class Data(Condition):
         return Known(setting.outputs(self.fields), self.values)
 
 
-def has_its_own_points(condition: Condition) -> bool:
-    """Whether a condition holds at points that were given: more of them cannot be drawn."""
-    return isinstance(condition, Data) or isinstance(getattr(condition, "on", None), PointSet)
+def observations(conditions: Mapping[str, Condition]) -> dict[str, Data]:
+    """Return the data among conditions."""
+    return {name: one for name, one in conditions.items() if isinstance(one, Data)}
 
 
 class _Observed(eqx.Module):

@@ -13,9 +13,12 @@ import equinox as eqx
 import numpy as np
 
 from dngd.derivative.scaled import with_factors
-from dngd.problem.condition import Condition, Equation, Setting
+from dngd.problem.condition import Condition
+from dngd.problem.equation import Equation
+from dngd.problem.equation import equations as equations_of
 from dngd.problem.frame import Frame, residuals_of_functions, root_mean_squares
 from dngd.problem.problem import Problem
+from dngd.problem.setting import Setting
 from dngd.problem.stage import continued
 
 FACTOR = "diffusion_factor"
@@ -35,7 +38,7 @@ def more_diffusion_first(
     """The problem, with stages if it has little diffusion and nothing else was said."""
     if problem.stages or problem.coefficients or FACTOR in problem.constants:
         return problem
-    equations = {name: one for name, one in conditions.items() if isinstance(one, Equation) and one.on is None}
+    equations = equations_of(conditions, everywhere=True)
     in_time = "t" in setting.domain.coordinates.axes
     ratio = diffusion(setting, equations, frame)
     if ratio >= (LITTLE_IN_TIME if in_time else LITTLE) or (in_time and is_linear(setting, equations, frame)):

@@ -1,6 +1,7 @@
 """A problem as a notebook shows it: formulas of what its functions compute, or their source where there is none."""
 
 import contextlib
+import functools
 import html
 import inspect
 from collections.abc import Callable, Mapping
@@ -11,10 +12,12 @@ import numpy as np
 from dngd.derivative.typeset import typeset_equation, typeset_function
 from dngd.derivative.written import derivative, name, number
 from dngd.problem.boundary import Initial, Periodic, Robin
-from dngd.problem.condition import Condition, Equation
+from dngd.problem.condition import Condition
 from dngd.problem.data import Data
 from dngd.problem.domain import Ball, Box, Domain, Masked
-from dngd.problem.shape import PointSet
+from dngd.problem.equation import Equation
+from dngd.problem.region import Region
+from dngd.problem.setting import Setting
 
 MOST_ROWS = 12
 """Of coordinates of a domain that are written out."""
@@ -25,10 +28,9 @@ STYLE = "text-align:left;vertical-align:top;padding:0.15em 1em 0.15em 0"
 def problem_html(problem: Any) -> str:
     """A table: the domain, each condition, and the numbers that they name."""
     setting = problem.setting()
-    constants = dict(setting.constants) | dict(setting.coefficients)
     rows = [("domain", domain_html(problem.domain))]
     for title, condition in problem.conditions.items():
-        rows.append((title, condition_html(condition, setting, constants)))
+        rows.append((title, condition_html(condition, setting)))
     rows += [("constants", _numbers(problem.constants))] if problem.constants else []
     rows += [("unknown", f"{_numbers(problem.coefficients)} (first guess)")] if problem.coefficients else []
     if problem.parameters:
@@ -49,30 +51,41 @@ def table(rows: list[tuple[str, str]]) -> str:
     return f"<table>{cells}</table>"
 
 
-def condition_html(condition: Condition, setting: Any, constants: Mapping[str, Any]) -> str:
-    """What one condition says, and where."""
-    coordinates = setting.domain.coordinates
-    names = [n if size == 1 else f"{n}{i}" for n, size in setting.fields.items() for i in range(size)]
-    if isinstance(condition, Equation):
-        formulas = typeset_equation(condition._compiled(setting))
-        lines = [f"{formula} = 0" for formula in formulas] if formulas else [source(condition.equation)]
-        return "<br>".join(lines) + _place(condition.on)
-    if isinstance(condition, Data):
-        fields = ", ".join(name(names[i]).html for i in setting.outputs(condition.fields))
-        return f"{fields} observed at {len(condition.at)} points"
-    if isinstance(condition, Periodic):
-        return f"periodic in {name(condition.coordinate).html}, derivatives up to order {condition.order}"
-    if not isinstance(condition, (Initial, Robin)):
-        return f"<code>{html.escape(type(condition).__name__)}</code>"
-    outputs = [names[i] for i in setting.outputs(condition.fields)]
-    if isinstance(condition, Initial):
-        left = [derivative(n, (condition.time,) * condition.order).html for n in outputs]
-        low = setting.domain.window()[0][coordinates.axis(condition.time)]
-        return (
-            _prescribed(left, condition.value, setting, constants) + f" at {name(condition.time).html} = {_number(low)}"
-        )
-    left = [_robin(n, condition.a, condition.b) for n in outputs]
-    return _prescribed(left, condition.value, setting, constants) + _place(condition.on)
+@functools.singledispatch
+def condition_html(condition: Condition, setting: Setting) -> str:
+    """What one condition says, and where; register a function to show conditions of your own."""
+    return f"<code>{html.escape(type(condition).__name__)}</code>"
+
+
+@condition_html.register
+def _(condition: Equation, setting: Setting) -> str:
+    formulas = typeset_equation(condition.compiled(setting))
+    lines = [f"{formula} = 0" for formula in formulas] if formulas else [source(condition.equation)]
+    return "<br>".join(lines) + _place(condition.on)
+
+
+@condition_html.register
+def _(condition: Data, setting: Setting) -> str:
+    fields = ", ".join(name(one).html for one in _fields(condition, setting))
+    return f"{fields} observed at {len(condition.at)} points"
+
+
+@condition_html.register
+def _(condition: Periodic, setting: Setting) -> str:
+    return f"periodic in {name(condition.coordinate).html}, derivatives up to order {condition.order}"
+
+
+@condition_html.register
+def _(condition: Initial, setting: Setting) -> str:
+    left = [derivative(one, (condition.time,) * condition.order).html for one in _fields(condition, setting)]
+    low = setting.domain.window()[0][condition.start(setting.domain)]
+    return _prescribed(left, condition.value, setting) + f" at {name(condition.time).html} = {_number(low)}"
+
+
+@condition_html.register
+def _(condition: Robin, setting: Setting) -> str:
+    left = [_robin(one, condition.a, condition.b) for one in _fields(condition, setting)]
+    return _prescribed(left, condition.value, setting) + _place(condition.on)
 
 
 def domain_html(domain: Domain) -> str:
@@ -108,8 +121,14 @@ def source(function: Callable) -> str:
     return f"<code>{html.escape(line)}</code>"
 
 
-def _prescribed(left: list[str], value: Any, setting: Any, constants: Mapping[str, Any]) -> str:
+def _fields(condition: Data | Initial | Robin, setting: Setting) -> list[str]:
+    names = [n if size == 1 else f"{n}{i}" for n, size in setting.fields.items() for i in range(size)]
+    return [names[output] for output in setting.outputs(condition.fields)]
+
+
+def _prescribed(left: list[str], value: Any, setting: Setting) -> str:
     if callable(value):
+        constants = dict(setting.constants) | dict(setting.coefficients)
         formulas = typeset_function(value, setting.domain.coordinates, constants)
         if formulas is None or len(formulas) not in (1, len(left)):
             return f"{', '.join(left)} = {source(value)}"
@@ -133,8 +152,8 @@ def _robin(field: str, a: float, b: float) -> str:
 def _place(on: Any) -> str:
     if on is None:
         return ""
-    if isinstance(on, PointSet):
-        return f" at {len(on.points)} given points"
+    if isinstance(on, Region) and on.given is not None:
+        return f" at {len(on.given)} given points"
     faces = (on,) if isinstance(on, str) else on
     if isinstance(faces, (tuple, list)):
         return f" on {', '.join(html.escape(str(face)).replace('-', '−') for face in faces)}"

@@ -14,9 +14,10 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from dngd.optimize.compiled import ONCE, compiled
-from dngd.problem.condition import Equation, Setting
+from dngd.problem.equation import Equation
 from dngd.problem.frame import Frame
 from dngd.problem.model import Model
+from dngd.problem.setting import Setting
 
 POINTS = 64
 """Points at which the factor of the time derivative is looked at."""

@@ -18,12 +18,9 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from jaxtyping import Array
 
 from dngd import __version__
-from dngd.problem.boundary import Initial, Periodic, Robin
-from dngd.problem.condition import Condition, Equation
-from dngd.problem.domain import Box, Domain
+from dngd.problem.domain import Box
 from dngd.problem.model import Model
 from dngd.problem.problem import Problem
-from dngd.problem.region import Region
 from dngd.problem.sense import check_key
 from dngd.program.program import Program, flatten
 
@@ -61,10 +58,10 @@ def _fingerprint(problem: Problem, number: Any) -> dict[str, str]:
         parts["network"] = _structure(model), applied, first
     for name, condition in problem.conditions.items():
         one, drawn = point, None
-        if not _on_faces(condition, domain.space):
+        if not (condition.is_on_faces and isinstance(domain.space, Box)):  # whose names say where
             drawn, points = _program(lambda key, condition=condition: condition.draw(key, domain, 1), key)
             one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), points)
-        parts[f"points of {name!r}"] = repr(condition.sampling), getattr(condition, "on", None) or (), drawn
+        parts[f"points of {name!r}"] = repr(condition.sampling), vars(condition).get("on") or (), drawn
         residual = condition.residual(setting)
         try:
             program, _ = _program(residual, simple, one)
@@ -105,14 +102,6 @@ class _Sine(eqx.Module):
 def _structure(model: Any) -> list[Any]:
     leaves = jax.tree_util.tree_leaves_with_path(eqx.filter(model, eqx.is_array_like))
     return [(jax.tree_util.keystr(path), jnp.shape(leaf)) for path, leaf in leaves]
-
-
-def _on_faces(condition: Condition, domain: Domain) -> bool:
-    """Whether a condition holds in a box or on faces of it, whose names say where."""
-    ours = (Equation, Robin, Initial, Periodic)
-    return (
-        isinstance(domain, Box) and type(condition) in ours and not isinstance(getattr(condition, "on", None), Region)
-    )
 
 
 def _program(function: Callable, *arguments: Any) -> tuple[Program, Any]:

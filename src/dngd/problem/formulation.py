@@ -7,7 +7,7 @@ of what it sees: coordinates and fields in a `Frame`, residuals in units of them
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Any, TypeGuard
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -16,18 +16,17 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from dngd.derivative import partial
 from dngd.network import MLP, PeriodicEmbedding, sine_and_tanh
-from dngd.problem.boundary import Initial, Periodic, Robin, StartResidual
-from dngd.problem.condition import Condition, Equation, Setting, region_of
+from dngd.problem.boundary import StartResidual
 from dngd.problem.diffusion import more_diffusion_first
-from dngd.problem.domain import Domain
 from dngd.problem.drift import Drift, find_drift
+from dngd.problem.equation import equations
 from dngd.problem.frame import Frame, FramedResidual, find_frame, row_sizes
 from dngd.problem.model import Model
 from dngd.problem.prescribed import take
 from dngd.problem.problem import Problem
-from dngd.problem.region import Region
 from dngd.problem.rough_solution import rough_sizes
 from dngd.problem.roughness import roughness, source_roughness
+from dngd.problem.setting import Setting
 from dngd.problem.source import enlarged
 from dngd.term import Term
 
@@ -45,9 +44,6 @@ ROUGHNESS, STEEPEST = 1.6, 4.0
 """Inputs are stretched to this multiple of the roughness of what is known, by this factor at most."""
 
 TIME = "t"
-
-PLACES = 1024
-"""Points of a region by which it is told how far it reaches."""
 
 
 class Window(eqx.Module):
@@ -92,10 +88,10 @@ class Formulation:
         if problem.network is not None:
             return cls(problem, None, {}, None)
         setting = problem.setting()
-        built_in = {name: one for name, one in problem.conditions.items() if _is_built_in(one, setting)}
-        left = {name: condition for name, condition in problem.conditions.items() if name not in built_in}
+        periods = {name: one.period(setting) for name, one in problem.conditions.items()}  # a network can have them
+        left = {name: condition for name, condition in problem.conditions.items() if periods[name] is None}
         frame = enlarged(setting, left, find_frame(setting, left, source_roughness, rough_sizes))
-        periodic = tuple(built_in[name].coordinate for name in sorted(built_in))
+        periodic = tuple(period for _, period in sorted(periods.items()) if period is not None)
         cyclic = [setting.domain.coordinates.axis(name) for name in periodic]
         stretch = np.clip(ROUGHNESS * roughness(setting, left, frame) / FREQUENCY, 1.0, STEEPEST)
         # A periodic coordinate is seen by its sine and cosine, and these are stretched instead.
@@ -126,8 +122,8 @@ class Formulation:
     @functools.cached_property
     def drift(self) -> Drift:
         """What residuals add up to in time, where the problem can be solved window by window."""
-        equations = {name: one for name, one in self.problem.conditions.items() if isinstance(one, Equation)}
-        return find_drift(self.problem.setting(), equations, self.marching.frame, self.rows, self.marching.axis)
+        problem, time = self.problem, self.marching
+        return find_drift(problem.setting(), equations(problem.conditions), time.frame, self.rows, time.axis)
 
     def init(self, key: PRNGKeyArray) -> Model:
         """The network before training, and first guesses of coefficients, in units of the frame."""
@@ -230,36 +226,13 @@ def _network(setting: Setting, periodic: tuple[str, ...], scale: float, key: PRN
     return PeriodicEmbedding(mlp, dict.fromkeys(periodic, 2.0), axes, scale=scale) if periodic else mlp
 
 
-def _is_built_in(condition: Condition, setting: Setting) -> TypeGuard[Periodic]:
-    """Whether a network can fulfil a condition by construction: periodicity of all fields."""
-    return isinstance(condition, Periodic) and setting.outputs(condition.fields) == tuple(range(setting.size))
-
-
 def _can_march(problem: Problem) -> bool:
     """Whether the problem is one in time, with initial values and no condition at other single times."""
     domain = problem.domain
     if TIME not in domain.coordinates.axes or problem.coefficients or problem.stages:
         return False
     time = domain.coordinates.axis(TIME)
-    starts = [one for one in problem.conditions.values() if isinstance(one, Initial) and one.time == TIME]
-    others = [one for one in problem.conditions.values() if not any(one is start for start in starts)]
-    return bool(starts) and all(_extends_along(time, one, domain) for one in others)
-
-
-def _extends_along(time: int, condition: Condition, domain: Domain) -> bool:
-    """Whether a condition holds at all times at the same places."""
-    if isinstance(condition, Equation) and condition.on is None:
-        return domain.extends_along(time)
-    if isinstance(condition, Periodic):
-        return condition.coordinate != TIME
-    if not isinstance(condition, Equation | Robin):
-        return False
-    region = region_of(domain, condition.on)
-    return region.extends_along(time) and _spans(time, region, domain)
-
-
-def _spans(axis: int, region: Region, domain: Domain) -> bool:
-    """Whether points of a region reach from one end of a coordinate to the other: a curve may be there for a while."""
-    low, high = (end[axis] for end in domain.window())
-    unit = np.random.default_rng(0).random((region.candidates(PLACES), region.unit_dimension))
-    return bool(np.ptp(np.asarray(region.place(jnp.asarray(unit)))[:PLACES, axis]) > 0.98 * (high - low))
+    starts = [(one.start(domain), one) for one in problem.conditions.values()]
+    return any(start == time for start, _ in starts) and all(
+        start == time or (start is None and one.extends_along(time, domain)) for start, one in starts
+    )

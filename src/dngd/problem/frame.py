@@ -21,8 +21,10 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from dngd.optimize.compiled import ONCE, compiled
-from dngd.problem.condition import Condition, Equation, Residual, Setting
+from dngd.problem.condition import Condition, Residual
+from dngd.problem.equation import equations
 from dngd.problem.model import Model
+from dngd.problem.setting import Setting
 
 SEED = 20_260_000
 """Of the functions and points that sizes are measured with: sizes belong to the problem, not to a run."""
@@ -130,19 +132,19 @@ def find_frame(
             logarithmic=logarithmic,
         )
 
-    equations = {name: condition for name, condition in conditions.items() if isinstance(condition, Equation)}
+    balanced = equations(conditions)
     steady = "t" not in setting.domain.coordinates.axes
-    if not equations or (known.all() and not steady):
+    if not balanced or (known.all() and not steady):
         return frame(size)
-    rough = None if source_roughness is None else source_roughness(setting, equations, frame(size))
-    measure = residuals_of_functions(setting, equations, rough)
+    rough = None if source_roughness is None else source_roughness(setting, balanced, frame(size))
+    measure = residuals_of_functions(setting, balanced, rough)
     for _ in range(SWEEPS):
         before = size.copy()
         for field in np.flatnonzero(~known):
             alone = np.where(np.arange(len(size)) == field, 0.0, size)
             with_it, without = measure(frame(size)), measure(frame(alone))
             ratios = []
-            for name in equations:
+            for name in balanced:
                 added, rest = root_mean_squares(with_it[name] - without[name]), root_mean_squares(without[name])
                 ratios += (rest / np.where(added > 0, added, 1.0))[(added > 0) & (rest > 0)].tolist()
             if ratios:

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from dngd import check
 from dngd.optimize.compiled import ONCE, compiled
 from dngd.problem.by_name import call_by_name, check_arguments
-from dngd.problem.condition import Setting
+from dngd.problem.setting import Setting
 
 Value = float | Iterable[float] | Callable
 

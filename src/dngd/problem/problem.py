@@ -15,24 +15,21 @@ from dngd.check import unknown
 from dngd.derivative.names import sized
 from dngd.network import MLP
 from dngd.problem.accuracy import Errors, Evaluator, Reference, predict_many
-from dngd.problem.condition import Condition, Equation, Setting
-from dngd.problem.data import has_its_own_points
+from dngd.problem.condition import Condition
 from dngd.problem.display import problem_html
 from dngd.problem.domain import Domain
 from dngd.problem.given_points import read_points
 from dngd.problem.model import Model
 from dngd.problem.parameters import with_parameters
 from dngd.problem.preset import check_preset
-from dngd.problem.sampling import Adaptive, Sampling
+from dngd.problem.sampling import Sampling
 from dngd.problem.sense import check_sense
+from dngd.problem.setting import Setting
 from dngd.problem.stage import Stage, continued
 from dngd.term import Term
 
 DEFAULT_HIDDEN = (50, 50, 50, 50)
 """Layers of the network of a problem that does not bring one."""
-
-POINTS, OTHER_POINTS = 300, 60
-"""Where nothing is said: residuals of an equation in the first steps, and points of other conditions."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -91,8 +88,7 @@ class Problem:
     def __post_init__(self):
         if not isinstance(self.domain, Domain):
             raise TypeError(f"domain={self.domain!r} is not a domain; pass dngd.Box(x=(0, 1)) or dngd.Ball(3)")
-        object.__setattr__(self, "domain", with_parameters(self.domain, self.parameters))
-        object.__setattr__(self, "fields", self.sizes)
+        self._set(domain=with_parameters(self.domain, self.parameters), fields=self.sizes)
         if not isinstance(self.conditions, Mapping) or not self.conditions:
             raise ValueError("conditions must be a mapping from names to conditions, at least the equation")
         for name, condition in self.conditions.items():
@@ -107,7 +103,7 @@ class Problem:
         if self.continuation is not None:
             if self.stages:
                 raise ValueError("continuation and stages are two ways to say the same; give one of them")
-            object.__setattr__(self, "stages", continued(self.constants, self.continuation))
+            self._set(stages=continued(self.constants, self.continuation))
         for stage in self.stages:
             for name in stage.constants:
                 if name not in self.constants:
@@ -116,9 +112,13 @@ class Problem:
             check_preset(name, preset, self.conditions)
         self.terms()  # finds misspelt names now rather than when training starts
         check_sense(self)
-        filled = {name: self._filled(condition) for name, condition in self.conditions.items()}
-        object.__setattr__(self, "conditions", filled)
+        self._set(conditions={name: self._filled(condition) for name, condition in self.conditions.items()})
         _ = self.evaluator
+
+    def _set(self, **parts: Any) -> None:
+        """Set parts while a problem is made; they stay from then on."""
+        for name, value in parts.items():
+            object.__setattr__(self, name, value)
 
     def _repr_html_(self) -> str:
         """Show domain, equations and conditions in a notebook."""
@@ -127,18 +127,11 @@ class Problem:
     def _filled(self, condition: Condition) -> Condition:
         """A condition with what it leaves to the problem: points, and how they are drawn."""
         parts: dict[str, Any] = {}
-        if condition.points is None and isinstance(condition, Equation) and condition.on is None:
-            parts["points"] = max(OTHER_POINTS, POINTS // condition.outputs(self.setting()))
-        elif condition.points is None:
-            parts["points"] = 2 if self.domain.dimension == 1 else OTHER_POINTS  # the ends of an interval
+        if condition.points is None:
+            parts["points"] = condition.default_points(self.setting())
         if condition.sampling is None:
-            parts["sampling"] = Sampling(adaptive=Adaptive()) if self._adapts(condition) else Sampling()
+            parts["sampling"] = condition.default_sampling(self.domain) if self.network is None else Sampling()
         return dataclasses.replace(condition, **parts) if parts else condition
-
-    def _adapts(self, condition: Condition) -> bool:
-        """Whether points of a condition gather where its residual is large, if nothing else is said."""
-        single = self.domain.dimension == 1 and not isinstance(condition, Equation)  # ends of an interval
-        return self.network is None and not single and not has_its_own_points(condition)
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -240,8 +233,7 @@ class Problem:
     def replaced(self, **parts: Any) -> "Problem":
         """The same problem with other parts that need no checking again."""
         other = copy.copy(self)
-        for name, value in parts.items():
-            object.__setattr__(other, name, value)
+        other._set(**parts)
         return other
 
 
@@ -270,7 +262,7 @@ def _check_condition(name: str, condition: Condition) -> None:
         )
     if condition.points is not None:
         check.count(f"condition {name!r}: points", condition.points, hint="or leave it out")
-    if condition.sampling is not None and condition.sampling.adaptive is not None and has_its_own_points(condition):
+    if condition.drawing.adaptive is not None and condition.given is not None:
         raise ValueError(
             f"condition {name!r}: adaptive points are chosen among new ones, and these are given; leave adaptive out"
         )

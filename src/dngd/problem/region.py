@@ -16,6 +16,9 @@ from dngd.check import unknown
 from dngd.derivative.names import Coordinates
 from dngd.problem.by_name import call_by_name
 
+PLACES = 1024
+"""Number of points of a region by which it is told how far it reaches."""
+
 
 class Region(eqx.Module):
     """A set of points, as the image of the unit cube."""
@@ -46,6 +49,16 @@ class Region(eqx.Module):
     def extends_along(self, axis: int) -> bool:
         """Whether points stay on it wherever they are moved along a coordinate. False where that is not known."""
         return False
+
+    def spans(self, axis: int, low: tuple[float, ...], high: tuple[float, ...]) -> bool:
+        """Whether it reaches from one end of a coordinate to the other: a curve may be there for a while."""
+        unit = np.random.default_rng(0).random((self.candidates(PLACES), self.unit_dimension))
+        return bool(np.ptp(np.asarray(self.place(jnp.asarray(unit)))[:PLACES, axis]) > 0.98 * (high[axis] - low[axis]))
+
+    @property
+    def given(self) -> Float[np.ndarray, "M d"] | None:
+        """Its points, where it is made of a few that were given."""
+        return None
 
 
 def named_faces(names: Coordinates, name: str) -> list[tuple[int, int]]:

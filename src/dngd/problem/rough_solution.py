@@ -14,9 +14,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from dngd.optimize.compiled import ONCE, compiled
-from dngd.problem.condition import Condition, Setting
+from dngd.problem.condition import Condition
 from dngd.problem.frame import SEED, SPREAD, Frame, row_sizes
 from dngd.problem.model import Model
+from dngd.problem.setting import Setting
 
 FUNCTIONS, POINTS = 128, 256
 """Number of functions of each field, and the most points of each condition."""

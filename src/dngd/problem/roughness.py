@@ -15,11 +15,11 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from dngd.optimize.compiled import ONCE, compiled
-from dngd.problem.boundary import Initial, Robin
-from dngd.problem.condition import Condition, Equation, Setting
+from dngd.problem.condition import Condition
+from dngd.problem.equation import Equation, equations
 from dngd.problem.frame import FUNCTIONS, SEED, WAVES, Frame
 from dngd.problem.model import Model
-from dngd.problem.prescribed import Prescribed
+from dngd.problem.setting import Setting
 
 POINTS = 256
 
@@ -32,22 +32,19 @@ def roughness(setting: Setting, conditions: Mapping[str, Condition], frame: Fram
     found = np.zeros(setting.domain.dimension)
     axes = setting.domain.coordinates.axes
     time = axes.index("t") if "t" in axes else None
-    for place, (name, condition) in enumerate(conditions.items()):
+    for place, condition in enumerate(conditions.values()):
         key = jax.random.fold_in(jax.random.key(SEED + 1), place)
-        if isinstance(condition, Initial):
-            known = Prescribed.of(condition.value, condition.fields, setting)
-            slopes = _slopes(known, condition.draw(key, setting.domain, POINTS), frame)
-            found = np.maximum(found, np.where(np.arange(len(found)) == time, 0.0, slopes))
-        elif isinstance(condition, Robin) and not isinstance(condition.on, str | tuple | None):
-            continue  # along a curve of its own, values are not known as functions of the coordinates
-        elif isinstance(condition, Robin):
-            known = Prescribed.of(condition.value, condition.fields, setting)
-            found = np.maximum(found, _slopes(known, condition.draw(key, setting.domain, POINTS), frame))
-        elif isinstance(condition, Equation) and condition.on is None:
-            found = np.maximum(found, source_roughness(setting, {name: condition}, frame))
+        prescribed = condition.prescribed(setting)
+        if prescribed is None or not condition.is_on_faces:  # along a curve, values are no functions of the coordinates
+            continue
+        slopes = _slopes(prescribed, condition.draw(key, setting.domain, POINTS), frame)
+        if condition.start(setting.domain) is not None:  # initial values do not say how they go on
+            slopes = np.where(np.arange(len(found)) == time, 0.0, slopes)
+        found = np.maximum(found, slopes)
+    inside = equations(conditions, everywhere=True)
+    found = np.maximum(found, source_roughness(setting, inside, frame))
     if time is not None:
-        equations = {n: one for n, one in conditions.items() if isinstance(one, Equation) and one.on is None}
-        found[time] = max(found[time], _rate(setting, equations, frame, found, time))
+        found[time] = max(found[time], _rate(setting, inside, frame, found, time))
     return found
 
 

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from dngd.problem.condition import Condition, Equation
-from dngd.problem.data import Data
+from dngd.problem.condition import Condition
 from dngd.problem.domain import Domain
-from dngd.problem.shape import Curve, PointSet
+from dngd.problem.equation import equations
+from dngd.problem.shape import Curve
 from dngd.program.program import Program
 
 LOOKED_AT = 64
@@ -45,9 +45,10 @@ def check_sense(problem: Any) -> None:
         raise ValueError(
             f"the stages take {shares:g} of the budget and leave nothing to the problem; lower their shares"
         )
-    for name, condition in conditions.items():
-        if isinstance(condition, Equation) and not condition.depends_on_unknowns(setting):
+    for name, equation in equations(conditions).items():
+        if not equation.depends_on_unknowns(setting):
             raise ValueError(f"condition {name!r}: the equation does not depend on {', '.join(problem.fields)}")
+    for name, condition in conditions.items():
         check_inside(name, condition, problem.domain)
     if all(type(one).__module__.startswith("dngd.problem.") for one in conditions.values()):  # others have their ways
         check_used(problem)
@@ -82,14 +83,10 @@ def check_key(network: Program) -> None:
 
 def check_inside(name: str, condition: Condition, domain: Domain) -> None:
     """Refuse points that were given outside of the domain, and normals that are not of unit length."""
-    region = getattr(condition, "on", None)
-    if isinstance(condition, Data):
-        points = condition.at
-    elif isinstance(region, PointSet):
-        points = region.points
-    elif isinstance(region, Curve):
-        points = _on_curve(name, region, domain.space)
-    else:
+    points, curve = condition.given, getattr(condition, "on", None)
+    if isinstance(curve, Curve):
+        points = _on_curve(name, curve, domain.space)
+    if points is None:
         return
     if points.shape[1] not in (domain.dimension, domain.space.dimension):
         raise ValueError(

@@ -72,6 +72,10 @@ class PointSet(Region):
         self.points = points
 
     @property
+    def given(self) -> Float[np.ndarray, "M d"]:
+        return self.points
+
+    @property
     def unit_dimension(self) -> int:
         return 1
 

@@ -15,10 +15,12 @@ import numpy as np
 from jaxtyping import Array
 
 from dngd.optimize.compiled import ONCE, compiled
-from dngd.problem.condition import Condition, Equation, Setting
+from dngd.problem.condition import Condition
+from dngd.problem.equation import Equation, equations
 from dngd.problem.frame import LARGER, SEED, Frame, residuals_of_functions, root_mean_squares
 from dngd.problem.model import Model
 from dngd.problem.roughness import source_roughness
+from dngd.problem.setting import Setting
 
 POINTS = 8192
 """Points at which sources are looked for: a narrow one is easily missed."""
@@ -26,9 +28,8 @@ POINTS = 8192
 
 def enlarged(setting: Setting, conditions: Mapping[str, Condition], frame: Frame) -> Frame:
     """The frame with larger fields, where a source makes them more than `LARGER` times as large as they are in it."""
-    equations = {name: one for name, one in conditions.items() if isinstance(one, Equation) and one.on is None}
     factors = np.ones(setting.size)
-    for name, equation in equations.items():
+    for name, equation in equations(conditions, everywhere=True).items():
         source = _variation(setting, equation, frame)
         if not source.any():
             continue

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dngd.problem.data import Data
+from dngd.problem.data import observations
 from dngd.train.concentration import where_it_is_wrong
 from dngd.train.estimate import Estimate, estimate, solved_windows
 from dngd.train.evaluation import evaluated
@@ -56,7 +56,7 @@ def look_back(run: Run, state: RunState, outcome: str, message: str, note: Note)
             if found.estimate is not None and calibrated and not has_converged(found.estimate, losses, latest):
                 told = verdict(run, state, found.estimate, found.concentrated, losses, latest, window)
                 found.outcome, found.message = "not_converged", told
-    if run.problem.coefficients and _observed(run):
+    if run.problem.coefficients and observations(run.problem.conditions):
         with or_a_note(note, "no error bars of coefficients"):
             if run.config.precision != "float64":
                 raise ValueError("they need precision='float64'")
@@ -67,10 +67,10 @@ def look_back(run: Run, state: RunState, outcome: str, message: str, note: Note)
 def _largest_losses(run: Run, state: RunState) -> tuple[dict[str, float], tuple[float, float]]:
     """The losses of the terms in the window of time where they are largest, and its start and length in shares.
     Observations are left out, if there is anything else: what their noise leaves is no failure."""
-    found = []
+    found, data = [], observations(run.problem.conditions)
     for one in solved_windows(run, state):
         losses = {name: float(loss) for name, loss in run.validation_losses(one).items()}
-        certain = {name: loss for name, loss in losses.items() if name not in _observed(run)}
+        certain = {name: loss for name, loss in losses.items() if name not in data}
         found.append((certain or losses, one.position.window))
     losses, window = max(found, key=lambda one: math.inf if math.isnan(total := sum(one[0].values())) else total)
     return losses, (window.start, window.length)
@@ -78,11 +78,7 @@ def _largest_losses(run: Run, state: RunState) -> tuple[dict[str, float], tuple[
 
 def _latest_loss(run: Run, state: RunState) -> float:
     """The mean loss of the last steps on new points; NaN where there are observations, whose noise is part of it."""
-    return math.nan if _observed(run) else float(np.mean(state.position.fresh[-WINDOW:]))
-
-
-def _observed(run: Run) -> set[str]:
-    return {name for name, one in run.problem.conditions.items() if isinstance(one, Data)}
+    return math.nan if observations(run.problem.conditions) else float(np.mean(state.position.fresh[-WINDOW:]))
 
 
 @contextlib.contextmanager

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
-from dngd.problem.data import has_its_own_points
 from dngd.problem.problem import Problem
 
 WINDOW = 20
@@ -60,6 +59,6 @@ def affordable(seconds_per_step: float, seconds_left: float) -> bool:
 def grown(problem: Problem, points: Mapping[str, int], doublings: int) -> dict[str, int]:
     """Points of each condition after so many doublings; observations and given points stay as many."""
     return {
-        name: count if has_its_own_points(problem.conditions[name]) else count * 2**doublings
+        name: count * 2**doublings if problem.conditions[name].given is None else count
         for name, count in points.items()
     }

@@ -181,7 +181,7 @@ class Run:
                 if jnp.issubdtype(leaf.dtype, jnp.inexact) and not np.isfinite(np.asarray(leaf)).all():
                     raise ValueError(f"condition {name!r}: a sampled point is not finite; check its region or data")
         for name, condition in self.problem.conditions.items():
-            prescribed = getattr(condition.residual(self.problem.setting()), "prescribed", None)
+            prescribed = condition.prescribed(self.problem.setting())
             if prescribed is None or not callable(prescribed.value):
                 continue
             values = np.asarray(prescribed.at(draw.batch[name]))

@@ -32,7 +32,7 @@ from jaxtyping import Array, Float, PyTree
 from dngd.jacobian.inputs import with_array_weights
 from dngd.jacobian.linearize import TILE_BYTES, linearization
 from dngd.problem.condition import Condition
-from dngd.problem.data import Data, has_its_own_points
+from dngd.problem.data import observations
 from dngd.problem.formulation import Formulation
 from dngd.problem.frame import Framed
 from dngd.problem.model import Model
@@ -90,7 +90,7 @@ class Linearised:
         """`model` is in the units of the formulation's frame."""
         problem = formulation.problem
         self.formulation, self.model = formulation, as_arrays(model)
-        self.data = {name: one for name, one in problem.conditions.items() if isinstance(one, Data)}
+        self.data = observations(problem.conditions)
         if not self.data:
             raise ValueError("error bars come from the noise of data, and the problem has no dngd.Data")
         self.terms = [
@@ -211,12 +211,12 @@ def _rows_of_a_point(term: Term, model: Model, points: PyTree) -> int:
 
 def _counts(conditions: Mapping[str, Condition], widths: Mapping[str, int], rows: int) -> dict[str, int]:
     """Points of each condition: data sets share the rows that are for data, all others the rest."""
-    data = {name: len(one.at) for name, one in conditions.items() if isinstance(one, Data)}
+    data = {name: len(one.at) for name, one in observations(conditions).items()}
     kept = min(1.0, MOST_DATA / sum(count * widths[name] for name, count in data.items()))
     counts = {name: max(1, int(kept * count)) for name, count in data.items()}
     others = {name: one for name, one in conditions.items() if name not in data}
     share = rows / max(1, sum(one.count * widths[name] for name, one in others.items()))
     for name, one in others.items():
         wanted = max(8, round(share * one.count))
-        counts[name] = min(one.count, wanted) if has_its_own_points(one) else wanted
+        counts[name] = wanted if one.given is None else min(one.count, wanted)
     return counts
