@@ -8,8 +8,9 @@ import pytest
 import dngd
 from dngd.catalogue.gallery.kovasznay import kovasznay_in
 from dngd.problem.formulation import Formulation
-from dngd.problem.frame import find_frame, row_sizes
 from dngd.problem.model import Model
+from dngd.problem.probe import row_sizes
+from dngd.problem.sizes import find_frame
 
 MILLIMETRES = (40.0, 250.0, 1e-5)  # mm, mm/s, hPa s²/mm²
 

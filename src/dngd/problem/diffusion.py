@@ -16,7 +16,8 @@ from dngd.derivative.scaled import with_factors
 from dngd.problem.condition import Condition
 from dngd.problem.equation import Equation
 from dngd.problem.equation import equations as equations_of
-from dngd.problem.frame import Frame, residuals_of_functions, root_mean_squares
+from dngd.problem.frame import Frame
+from dngd.problem.probe import residuals_of_functions, root_mean_squares
 from dngd.problem.problem import Problem
 from dngd.problem.setting import Setting
 from dngd.problem.stage import continued

@@ -20,13 +20,14 @@ from dngd.problem.boundary import StartResidual
 from dngd.problem.diffusion import more_diffusion_first
 from dngd.problem.drift import Drift, find_drift
 from dngd.problem.equation import equations
-from dngd.problem.frame import Frame, FramedResidual, find_frame, row_sizes
+from dngd.problem.frame import Frame, FramedResidual
 from dngd.problem.model import Model
 from dngd.problem.prescribed import take
+from dngd.problem.probe import row_sizes
 from dngd.problem.problem import Problem
-from dngd.problem.rough_solution import rough_sizes
-from dngd.problem.roughness import roughness, source_roughness
+from dngd.problem.roughness import roughness
 from dngd.problem.setting import Setting
+from dngd.problem.sizes import find_frame
 from dngd.problem.source import enlarged
 from dngd.term import Term
 
@@ -90,7 +91,7 @@ class Formulation:
         setting = problem.setting()
         periods = {name: one.period(setting) for name, one in problem.conditions.items()}  # a network can have them
         left = {name: condition for name, condition in problem.conditions.items() if periods[name] is None}
-        frame = enlarged(setting, left, find_frame(setting, left, source_roughness, rough_sizes))
+        frame = enlarged(setting, left, find_frame(setting, left))
         periodic = tuple(period for _, period in sorted(periods.items()) if period is not None)
         cyclic = [setting.domain.coordinates.axis(name) for name in periodic]
         stretch = np.clip(ROUGHNESS * roughness(setting, left, frame) / FREQUENCY, 1.0, STEEPEST)

@@ -15,8 +15,8 @@ from jaxtyping import Array, Float
 
 from dngd.optimize.compiled import ONCE, compiled
 from dngd.problem.condition import Condition
-from dngd.problem.frame import SEED, SPREAD, Frame, row_sizes
-from dngd.problem.model import Model
+from dngd.problem.frame import Frame
+from dngd.problem.probe import SEED, SPREAD, Probe, random_waves, row_sizes
 from dngd.problem.setting import Setting
 
 FUNCTIONS, POINTS = 128, 256
@@ -38,23 +38,13 @@ def rough_sizes(
     """Sizes of all fields in a rough solution, in units of the frame's; ones if there is none."""
     units, ones = row_sizes(setting, conditions, frame), np.ones(setting.size)
     random = np.random.default_rng(SEED)
-    waves = jnp.asarray(random.normal(size=(FUNCTIONS, setting.domain.dimension)) * np.maximum(spread, SPREAD))
-    phases = jnp.asarray(random.random(FUNCTIONS) * 2 * np.pi)
-    points, residuals = {}, {}
-    for name, condition in conditions.items():
-        points[name] = condition.draw(jax.random.key(SEED), setting.domain, min(POINTS, condition.count))
-        residuals[name] = condition.residual(setting)
+    waves, phases = map(jnp.asarray, random_waves(random, (FUNCTIONS,), np.maximum(spread, SPREAD)))
+    probe = Probe.of(setting, conditions, POINTS)
 
     def rows(coefficients: Array) -> tuple[Array, Array]:
-        def network(x: Array) -> Array:
-            return coefficients @ jnp.cos(waves @ x + phases)
-
-        model = frame.applied(Model(network, {name: jnp.ones(()) for name in frame.coefficients}))
-        parts = []
-        for name, residual in residuals.items():
-            values = jax.vmap(lambda point, residual=residual: jnp.atleast_1d(residual(model, point)))(points[name])
-            parts.append((values / units[name]).ravel() / np.sqrt(len(values)))
-        return (found := jnp.concatenate(parts)), found
+        found = probe(frame, lambda x: coefficients @ jnp.cos(waves @ x + phases))
+        parts = [(one / units[name]).ravel() / np.sqrt(len(one)) for name, one in found.items()]
+        return (joined := jnp.concatenate(parts)), joined
 
     linear = compiled(jax.jacfwd(rows, has_aux=True), ONCE)
     coefficients = before = jnp.zeros((setting.size, FUNCTIONS))

@@ -17,8 +17,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from dngd.optimize.compiled import ONCE, compiled
 from dngd.problem.condition import Condition
 from dngd.problem.equation import Equation, equations
-from dngd.problem.frame import FUNCTIONS, SEED, WAVES, Frame
+from dngd.problem.frame import Frame
 from dngd.problem.model import Model
+from dngd.problem.probe import FUNCTIONS, SEED, WAVES, Probe, cosines, random_waves
 from dngd.problem.setting import Setting
 
 POINTS = 256
@@ -76,26 +77,21 @@ def _slopes(function, points: Float[Array, "N d"], frame: Frame) -> Float[np.nda
 
 def _rate(setting: Setting, equations: Mapping[str, Equation], frame: Frame, rough: np.ndarray, time: int) -> float:
     """`κ` along time: where the change in time balances what the equation makes of functions as rough as the data."""
-    random = np.random.default_rng(SEED)
-    waves = random.normal(size=(FUNCTIONS, WAVES, setting.size, len(rough))) * np.maximum(rough, 1.0)
+    waves, phases = random_waves(np.random.default_rng(SEED), (FUNCTIONS, WAVES, setting.size), np.maximum(rough, 1.0))
     waves[..., time] = 0.0
-    phases = random.random((FUNCTIONS, WAVES, setting.size)) * 2 * np.pi
-    units = {name: jnp.ones(()) for name in frame.coefficients}
     largest = 0.0
     for name, equation in equations.items():
-        residual = equation.residual(setting)
         points = equation.draw(_key(name), setting.domain, POINTS).at[:, time].set(frame.centre[time])
+        residual = equation.residual(setting)
 
-        def at(rate, wave, phase, point, residual=residual):
-            def network(x):
-                return jnp.sum(jnp.cos(wave @ x + phase + rate * x[time]), axis=0) / np.sqrt(WAVES / 2)
+        def at(rate, wave, phase, points, name=name, residual=residual):
+            return Probe({name: residual}, {name: points})(frame, lambda x: cosines(wave, phase, x, rate * x[time]))[
+                name
+            ]
 
-            return jnp.atleast_1d(residual(frame.applied(Model(network, units)), point))
-
-        over = jax.vmap(jax.vmap(jax.vmap(at, (None, None, None, 0)), (None, 0, 0, None)), (0, None, None, None))
-        values = np.asarray(
-            compiled(over, ONCE)(jnp.asarray([0.0, *RATES]), waves, phases, points)
-        )  # (rates, functions, N, d)
+        over = jax.vmap(jax.vmap(at, (None, 0, 0, None)), (0, None, None, None))
+        rates = jnp.asarray([0.0, *RATES])
+        values = np.asarray(compiled(over, ONCE)(rates, waves, phases, points))  # (rates, functions, N, d)
         still = np.sqrt(np.mean(values[0] ** 2, axis=(0, 1)))
         added = np.sqrt(np.mean((values[1:] - values[0]) ** 2, axis=(1, 2)))  # (rates, outputs)
         for rest, grows in zip(still, added.T, strict=True):

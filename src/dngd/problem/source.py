@@ -17,10 +17,12 @@ from jaxtyping import Array
 from dngd.optimize.compiled import ONCE, compiled
 from dngd.problem.condition import Condition
 from dngd.problem.equation import Equation, equations
-from dngd.problem.frame import LARGER, SEED, Frame, residuals_of_functions, root_mean_squares
+from dngd.problem.frame import Frame
 from dngd.problem.model import Model
+from dngd.problem.probe import SEED, residuals_of_functions, root_mean_squares
 from dngd.problem.roughness import source_roughness
 from dngd.problem.setting import Setting
+from dngd.problem.sizes import LARGER
 
 POINTS = 8192
 """Points at which sources are looked for: a narrow one is easily missed."""
