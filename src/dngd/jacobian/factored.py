@@ -1,5 +1,7 @@
 """The factored Jacobian: linearise once, then only matrix products."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -30,6 +32,11 @@ class TermFactors(eqx.Module):
     @property
     def rows(self) -> int:
         return self.plain.shape[0] * self.plain.shape[1]
+
+    def part(self, leaves: Sequence[int], offset: int) -> Part:
+        """Take its rows, as far as these leaves go, from this place of the kernel on."""
+        N, d, _ = self.plain.shape
+        return Part(tuple(self.factors[position] for position in leaves), (N, d), offset)
 
 
 class FactoredJacobian(Jacobian):
@@ -155,7 +162,7 @@ class FactoredJacobian(Jacobian):
                 if upper and j < i:
                     continue
                 leaves = [position for position, terms in enumerate(self.written) if not {i, j} <= set(terms)]
-                rows, columns = Part.of(first, leaves, self.offsets[i]), Part.of(second, leaves, other.offsets[j])
+                rows, columns = first.part(leaves, self.offsets[i]), second.part(leaves, other.offsets[j])
                 kernel = add_gram_products(kernel, rows, columns, self.tile_bytes, upper and i == j)
         return kernel
 
@@ -171,7 +178,7 @@ class FactoredJacobian(Jacobian):
         block = add_columns_of_rows(self, block, indices, written)
         leaves = [position for position in positions if position not in written]
         for term, offset in zip(self.terms, self.offsets, strict=True):
-            rows, columns = Part.of(term, leaves, offset), Part.of(landmarks, leaves, 0)
+            rows, columns = term.part(leaves, offset), landmarks.part(leaves, 0)
             block = add_gram_products(block, rows, columns, self.tile_bytes, upper=False)
         return block
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -24,11 +23,6 @@ class Part:
     factors: tuple[Factors | None, ...]
     points: tuple[int, int]  # N and d
     offset: int  # the first row or column in the target
-
-    @staticmethod
-    def of(term: Any, leaves: Sequence[int], offset: int) -> "Part":
-        """Of the factors of a term (`TermFactors`)."""
-        return Part(tuple(term.factors[position] for position in leaves), term.plain.shape[:2], offset)
 
 
 def add_gram_products(target: Target, rows: Part, columns: Part, tile_bytes: int, upper: bool) -> Target:

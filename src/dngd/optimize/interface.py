@@ -89,6 +89,6 @@ class Optimizer(eqx.Module):
 
 @compiled
 def _step(optimizer: Optimizer, params, state, terms, batch, share):
-    check_state(optimizer, params, state)
+    check_state(optimizer.init, params, state)
     with jax.default_matmul_precision("highest"):
         return over_devices(optimizer.devices, optimizer.compute, params, state, terms, batch, share)

@@ -1,7 +1,7 @@
-"""`DualNaturalGradient`: the rules and settings of a step."""
+"""`DualNaturalGradient`: linearise, factor, find a direction, search along it, and let the rules learn."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -12,18 +12,22 @@ from jaxtyping import Array, Float, PyTree
 
 from dngd import check
 from dngd.devices import Devices
-from dngd.jacobian.linearize import TILE_BYTES
+from dngd.jacobian.linearize import TILE_BYTES, Form
+from dngd.jacobian.residuals import Residuals
 from dngd.optimize.damping import ConstantDamping, Damping, GainRatioDamping
+from dngd.optimize.direction import acceleration, velocity
+from dngd.optimize.info import Info
 from dngd.optimize.interface import Optimizer, Stepped
-from dngd.optimize.line_search import BacktrackingSearch, LineSearch
+from dngd.optimize.line_search import BacktrackingSearch, Choice, LineSearch
 from dngd.optimize.mesh import as_mesh
 from dngd.optimize.momentum import ConstantMomentum, Momentum
+from dngd.optimize.outcome import Outcome
 from dngd.optimize.schedule import Schedule
 from dngd.optimize.state import State
-from dngd.optimize.step import compute_step
+from dngd.optimize.step import find_outcome, find_trouble, linearize, next_velocity
 from dngd.solver.plan import SOLVERS
 from dngd.solver.solver import Solver
-from dngd.space import as_arrays
+from dngd.space import as_arrays, select
 from dngd.term import Term
 
 
@@ -74,7 +78,7 @@ class DualNaturalGradient(Optimizer):
     damping: Damping = eqx.field(converter=_as_damping, default=GainRatioDamping())
     momentum: Momentum = eqx.field(converter=_as_momentum, default=0.0)
     line_search: LineSearch = BacktrackingSearch()
-    form: str = eqx.field(static=True, default="auto")
+    form: Form | Literal["auto"] = eqx.field(static=True, default="auto")
     memory: int | None = eqx.field(static=True, default=None)
     seed: int = eqx.field(static=True, default=0)
     tile_bytes: int = eqx.field(static=True, default=TILE_BYTES)
@@ -118,4 +122,76 @@ class DualNaturalGradient(Optimizer):
         share: Float[Array, ""],
         devices: Devices,
     ) -> Stepped:
-        return compute_step(self, params, state, terms, batch, share, devices)
+        residuals = Residuals.trace(terms, params, batch, devices)
+        devices = residuals.devices
+        residual, jacobian, solver = linearize(
+            residuals, terms, params, batch, self.solver, self.form, self.memory, self.tile_bytes
+        )
+        loss = devices.sum(0.5 * jnp.sum(residual**2))
+        requested = self.damping.value(state.damping, loss, state.step)
+        key = jax.random.fold_in(jax.random.key(self.seed), state.step)
+        factorization = solver.factor(jacobian, requested, key)
+        gradient_norm, size = factorization.norms(residual)
+
+        momentum = None
+        if not self.momentum.is_off:
+            momentum = self.momentum.value(state.momentum, loss, state.step)
+        solution = velocity(factorization, jacobian, residual, momentum, state.velocity)
+        v, image = solution.x, solution.image
+        a, ratio = jax.tree.map(jnp.zeros_like, v), jnp.full((), jnp.nan, loss.dtype)
+        if self.geodesic:
+            a, ratio = acceleration(factorization, residuals, params, v)
+
+        dynamic, static = eqx.partition(params, eqx.is_inexact_array)
+        share = share.astype(loss.dtype)
+
+        def along(length):
+            return jax.tree.map(lambda p, v, a: p + length * v + 0.5 * length**2 * a, dynamic, v, a)
+
+        trouble = find_trouble(self.damping, loss, gradient_norm, size, requested, factorization, v)
+        tried = trouble == Outcome.ACCEPTED
+        choice = jax.lax.cond(  # a search along a broken path would only burn evaluations
+            tried,
+            lambda: self.line_search.search(lambda length: residuals.loss(along(share * length)), loss, state.step),
+            lambda: Choice.none(loss),
+        )
+        length, moved = share * choice.length, choice.length > 0
+
+        def reduction(length):  # of the linear model; written so that nothing cancels
+            return -(length * devices.dot(residual, image) + 0.5 * length**2 * devices.dot(image, image))
+
+        actual = jnp.where(moved, loss - choice.loss, 0.0)
+        # Against the model's promise for the full step: a search that must shorten it is a sign of too small a λ.
+        promised = reduction(1.0)
+        gain = jnp.where(moved & (promised > 0), actual / jnp.where(promised > 0, promised, 1.0), 0.0)
+        # A rule learns from steps that were tried, unless there was nothing left to gain, and from systems that could
+        # not be solved; not from steps that were cut short on purpose.
+        worthwhile = moved | (promised > jnp.finfo(loss.dtype).eps * loss)
+        cut = (share < 1) & moved
+        learns = ((tried & worthwhile) | (trouble >= Outcome.FACTORIZATION_FAILED)) & ~cut
+        following = State(
+            step=state.step + 1,
+            damping=select(
+                learns, self.damping.update(state.damping, factorization.damping, gain, moved), state.damping
+            ),
+            momentum=select(cut, state.momentum, self.momentum.update(state.momentum, loss, length)),
+            velocity=next_velocity(state.velocity, v, moved, tried),
+        )
+        info = Info(
+            loss=loss,
+            term_losses=residuals.term_losses(residual),
+            damping=factorization.damping,
+            momentum=jnp.zeros((), loss.dtype) if momentum is None else momentum,
+            step_length=length,
+            predicted_reduction=jnp.where(tried, reduction(jnp.where(moved, length, 1.0)), 0.0),
+            actual_reduction=actual,
+            gradient_norm=gradient_norm,
+            geodesic_ratio=ratio,
+            evaluations=choice.evaluations,
+            outcome=find_outcome(trouble, moved, factorization.damping > requested, solution.converged),
+            solver_iterations=solution.iterations,
+            solver_residual=solution.relative_residual,
+            solver_rank=solution.rank,
+            solver=solver.name,
+        )
+        return eqx.combine(select(moved, along(length), dynamic), static), following, info

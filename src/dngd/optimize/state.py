@@ -1,6 +1,6 @@
 """What the optimizer carries from step to step."""
 
-from typing import Any
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -17,9 +17,9 @@ class State(eqx.Module):
     velocity: PyTree | None  # the last velocity; None without momentum
 
 
-def check_state(optimizer: Any, params: PyTree, state: PyTree) -> None:
+def check_state(init: Callable[[PyTree], PyTree], params: PyTree, state: PyTree) -> None:
     """Refuse a state of other parameters or another optimizer, while a step is being traced."""
-    expected = eqx.filter_eval_shape(optimizer.init, params)
+    expected = eqx.filter_eval_shape(init, params)
     found, wanted = (
         [(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(tree)] for tree in (state, expected)
     )
