@@ -44,6 +44,12 @@ hypothesis.settings.load_profile("fixed")
 gc.set_threshold(50_000, 20, 50)
 
 
+def pytest_collection_finish():
+    """What has been imported stays to the end: no collection needs to walk through it."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _forget_compiled_programs():
     """Of the modules before: nothing is shared between them."""

@@ -11,6 +11,7 @@ import pytest
 
 import dngd
 from dngd.config import Config
+from dngd.problem import formulation
 from dngd.problem.formulation import Formulation
 from dngd.train import schedule
 from dngd.train.run import Run
@@ -30,6 +31,12 @@ def oscillator():
         },
         reference=dngd.Reference(lambda t: jnp.cos(2 * jnp.pi * t), points=400),
     )
+
+
+@pytest.fixture(autouse=True)
+def small_network(monkeypatch):
+    """Half as many layers, which are traced and compiled in half the time."""
+    monkeypatch.setattr(formulation, "HIDDEN", (24, 24))
 
 
 @pytest.fixture
@@ -105,10 +112,10 @@ def test_a_window_begins_as_the_continuation_of_the_one_before(old, new):
         },
     )
     with working_precision("float64"):
-        formulation = Formulation.of(problem)
-        model = formulation.init(jax.random.key(0))
-        before = formulation.solution([model], [old])
-        after = formulation.solution([formulation.continued(model, old, new)], [new])
+        made = Formulation.of(problem)
+        model = made.init(jax.random.key(0))
+        before = made.solution([model], [old])
+        after = made.solution([made.continued(model, old, new)], [new])
         for time in (1.0, 8 * sum(old), 5.0):
             point = jnp.array([time, 0.3])
             np.testing.assert_allclose(after(point), before(point), rtol=1e-10, atol=1e-12)
