@@ -31,23 +31,23 @@ class Frame(eqx.Module):
     logarithmic: tuple[bool, ...] = eqx.field(static=True, default=())  # inputs that are seen by their logarithm
 
     def seen(self, x: Float[Array, " d"]) -> Float[Array, " d"]:
-        """Inputs before they are mapped to [−1, 1]."""
+        """Return the inputs before they are mapped to [−1, 1]: those with a logarithmic range by their logarithm."""
         if not any(self.logarithmic):
             return x
         chosen = np.asarray(self.logarithmic)
         return jnp.where(chosen, jnp.log(jnp.where(chosen, x, 1.0)), x)
 
     def lengths(self, x: Float[Array, "N d"]) -> Float[Array, "N d"]:
-        """By how much inputs change, at a point, where the mapped ones change by one."""
+        """Return the change of each coordinate at a point that changes its mapped value by one."""
         return self.half * jnp.where(np.asarray(self.logarithmic or False), x, 1.0)
 
     def applied(self, model: Model) -> Model:
-        """The model in the units of the problem."""
+        """Return the model in the units of the problem."""
         found = {name: self.coefficients[name] * value for name, value in model.coefficients.items()}
         return Model(Framed(model.network, self), found)
 
     def window(self, axis: int, start: Array | float, length: Array | float) -> "Frame":
-        """The frame of a part of one coordinate."""
+        """Return the frame of a part of one coordinate."""
         centre, half = self.centre.at[axis].set(start + length / 2), self.half.at[axis].set(length / 2)
         share = half[axis] / self.half[axis]
         stretch = self.stretch.at[axis].set(jnp.maximum(1.0, share * self.stretch[axis]))

@@ -70,7 +70,8 @@ def cosines(wave: Array, phase: Array, x: Array, shift: Array | float = 0.0) -> 
 def residuals_of_functions(
     setting: Setting, conditions: Mapping[str, Condition], rough: np.ndarray | None = None
 ) -> Callable[[Frame], dict[str, np.ndarray]]:
-    """Residuals `(functions, N, d)` of random smooth functions, for each condition."""
+    """Return a function of the frame that computes residuals `(functions, N, d)` of random smooth functions, by
+    condition."""
     d = setting.domain.dimension
     spread = np.full(d, SPREAD) if rough is None else np.maximum(rough, SPREAD)
     waves, phases = random_waves(np.random.default_rng(SEED), (FUNCTIONS, WAVES, setting.size), spread)
@@ -85,13 +86,14 @@ def residuals_of_functions(
 
 
 def root_mean_squares(values: np.ndarray) -> np.ndarray:
-    """Of each residual, over functions and points; what is not finite does not count."""
+    """Compute the root mean square of each residual over functions and points; values that are not finite count as
+    zero."""
     finite = np.where(np.isfinite(values), values, 0.0)
     return np.sqrt(np.mean(finite**2, axis=(0, 1)))
 
 
 def row_sizes(setting: Setting, conditions: Mapping[str, Condition], frame: Frame) -> dict[str, Array]:
-    """The size of each residual of each condition, for random smooth functions of the frame's sizes."""
+    """Compute the size of each residual of each condition, for random smooth functions of the frame's sizes."""
     found = {}
     for name, values in residuals_of_functions(setting, conditions)(frame).items():
         rows = root_mean_squares(values)

@@ -116,7 +116,7 @@ class Problem:
         _ = self.evaluator
 
     def _set(self, **parts: Any) -> None:
-        """Set parts while a problem is made; they stay from then on."""
+        """Set fields of the frozen problem while it is being made."""
         for name, value in parts.items():
             object.__setattr__(self, name, value)
 
@@ -125,7 +125,7 @@ class Problem:
         return problem_html(self)
 
     def _filled(self, condition: Condition) -> Condition:
-        """A condition with what it leaves to the problem: points, and how they are drawn."""
+        """Fill in what a condition leaves open: the number of points, and how they are drawn."""
         parts: dict[str, Any] = {}
         if condition.points is None:
             parts["points"] = condition.default_points(self.setting())
@@ -135,7 +135,7 @@ class Problem:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many components each field has."""
+        """Number of components of each field."""
         return sized((self.fields,) if isinstance(self.fields, str) else self.fields, "field")
 
     @property
@@ -144,12 +144,12 @@ class Problem:
         return [name if size == 1 else f"{name}{i}" for name, size in self.sizes.items() for i in range(size)]
 
     def setting(self, constants: Mapping[str, float] | None = None) -> Setting:
-        """What conditions need to know; `constants` replace the problem's."""
+        """Collect what conditions need to know; `constants` replace the problem's."""
         values = dict(self.constants) | dict(constants or {})
         return Setting(self.domain, self.sizes, _arrays(values), _arrays(self.coefficients))
 
     def init(self, key: PRNGKeyArray) -> Model:
-        """A new network, and the coefficients' first guesses."""
+        """Make a new network, with the first guesses of the coefficients."""
         dimension, size = self.domain.dimension, sum(self.sizes.values())
         # Ours is for loops of one's own; dngd.solve takes another (dngd.problem.formulation).
         network = MLP((dimension, *DEFAULT_HIDDEN, size), key=key) if self.network is None else self.network(key)
@@ -168,7 +168,7 @@ class Problem:
     def terms(
         self, constants: Mapping[str, float] | None = None, weights: Mapping[str, Any] | None = None
     ) -> tuple[Term, ...]:
-        """One term for each condition."""
+        """Make one term for each condition."""
         setting = self.setting(constants)
         terms = []
         for name, condition in self.conditions.items():
@@ -181,11 +181,11 @@ class Problem:
         return tuple(terms)
 
     def sample(self, key: PRNGKeyArray, step: int | Array = 0) -> dict[str, Any]:
-        """The points of a step, for every condition; adaptive ones as if the residual were constant."""
+        """Draw the points of a step for every condition; adaptive ones as if the residual were constant."""
         return {name: self.draw(name, key, step, condition.count) for name, condition in self.conditions.items()}
 
     def draw(self, name: str, key: PRNGKeyArray, step: int | Array, count: int) -> Any:
-        """`count` points of one condition; the same for steps of the same draw."""
+        """Draw `count` points of one condition; steps of the same draw get the same ones."""
         condition = self.conditions[name]
         place = list(self.conditions).index(name)
         number = condition.drawing.draw_number(step)
@@ -196,7 +196,7 @@ class Problem:
 
     @property
     def evaluator(self) -> Evaluator | None:
-        """Measures errors; None without a reference."""
+        """What measures errors; None without a reference."""
         if self.reference is None:
             return None
         reference = self.reference if isinstance(self.reference, Reference) else Reference(self.reference)
@@ -210,18 +210,18 @@ class Problem:
         return self._evaluators[precision]
 
     def errors(self, model: Callable, quick: bool = False) -> Errors:
-        """Relative errors on the test points."""
+        """Compute relative errors on the test points."""
         if self.evaluator is None:
             raise ValueError(f"problem {self.name!r} has no reference; give it one to measure errors")
         return self.evaluator.errors(model, quick)
 
     def predict(self, model: Callable, points: Any, **parameters: Any) -> np.ndarray:
-        """The fields at points: `(N, fields)`. Points are an array `(N, d)`, or coordinates by name; parameters are
-        given by name, or as further columns."""
+        """Evaluate the fields at points: `(N, fields)`. Points are an array `(N, d)`, or coordinates by name; give
+        parameters by name, or as further columns."""
         return predict_many(model, read_points(self.domain, points, parameters))
 
     def with_points(self, counts: Mapping[str, int]) -> "Problem":
-        """The same problem with other numbers of points."""
+        """Return the problem with other numbers of points."""
         conditions = dict(self.conditions)
         for name, count in counts.items():
             if name not in conditions:
@@ -231,14 +231,14 @@ class Problem:
         return self.replaced(conditions=conditions)
 
     def replaced(self, **parts: Any) -> "Problem":
-        """The same problem with other parts that need no checking again."""
+        """Return the problem with other parts, which are not checked again."""
         other = copy.copy(self)
         other._set(**parts)
         return other
 
 
 def _about(what: str, error: Exception) -> Exception:
-    """The same error, saying where it happened; those of JAX, which have arguments of their own, in other words."""
+    """Return the error with a word on where it happened; errors of JAX, whose constructors differ, are reworded."""
     if isinstance(error, jax.errors.JAXTypeError):
         return TypeError(
             f"{what}: its function is traced by JAX, which does not know numbers yet; write jnp.where instead of "

@@ -17,7 +17,7 @@ from dngd.derivative.names import Coordinates
 from dngd.problem.by_name import call_by_name
 
 PLACES = 1024
-"""Number of points of a region by which it is told how far it reaches."""
+"""Number of random points that tell how far a region reaches."""
 
 
 class Region(eqx.Module):
@@ -26,43 +26,43 @@ class Region(eqx.Module):
     @property
     @abc.abstractmethod
     def unit_dimension(self) -> int:
-        """Of the cube."""
+        """Number of coordinates of the cube."""
 
     @abc.abstractmethod
     def place(self, unit: Float[Array, "N k"]) -> Float[Array, "N d"]:
-        """Points of the region from points of the cube; uniform ones from uniform ones."""
+        """Map points of the cube to points of the region, uniform ones to uniform ones."""
 
     def candidates(self, count: int) -> int:
-        """How many points of the cube to place for `count` of the region."""
+        """Number of points of the cube to place for `count` points of the region."""
         return count
 
     def clustered(self, points: Float[Array, "N d"], faces: tuple[str, ...] | None) -> Float[Array, "N d"]:
-        """Points of the region moved towards some faces of its box, or all."""
+        """Move points of the region towards some faces of its box, or all."""
         raise ValueError(
             f"clustered points are for a Box and its faces, not for a {type(self).__name__}; leave clustered out"
         )
 
     @abc.abstractmethod
     def normal(self, point: Float[Array, " d"]) -> Float[Array, " d"]:
-        """The outward unit normal at a point of a boundary."""
+        """Return the outward unit normal at a point of a boundary."""
 
     def extends_along(self, axis: int) -> bool:
-        """Whether points stay on it wherever they are moved along a coordinate. False where that is not known."""
+        """Whether points of the region stay in it when moved along a coordinate; False if that is not known."""
         return False
 
     def spans(self, axis: int, low: tuple[float, ...], high: tuple[float, ...]) -> bool:
-        """Whether it reaches from one end of a coordinate to the other: a curve may be there for a while."""
+        """Whether the region reaches from one end of a coordinate to the other, which a moving curve may not."""
         unit = np.random.default_rng(0).random((self.candidates(PLACES), self.unit_dimension))
         return bool(np.ptp(np.asarray(self.place(jnp.asarray(unit)))[:PLACES, axis]) > 0.98 * (high[axis] - low[axis]))
 
     @property
     def given(self) -> Float[np.ndarray, "M d"] | None:
-        """Its points, where it is made of a few that were given."""
+        """The points that the region consists of, if the user has listed them."""
         return None
 
 
 def named_faces(names: Coordinates, name: str) -> list[tuple[int, int]]:
-    """Axis and side (0 low, 1 high) of the faces called `"x-"`, `"x+"` or `"x"` (both)."""
+    """Find axis and side (0 low, 1 high) of the faces called `"x-"`, `"x+"` or `"x"` (both)."""
     stem = name.rstrip("+-")
     if stem not in names.names:
         raise ValueError(
@@ -81,7 +81,7 @@ def towards_faces(
     high: tuple[float, ...],
     faces: tuple[str, ...] | None,
 ) -> Float[Array, "N d"]:
-    """Uniform points of a box moved so that they lie as Chebyshev nodes do, towards one end of a coordinate or both."""
+    """Move uniform points of a box towards ends of its coordinates, so that they lie as Chebyshev nodes do."""
     chosen = np.zeros((2, len(low)), bool)
     for name in names.names if faces is None else faces:
         axes, sides = np.asarray(named_faces(names, name)).T
@@ -163,7 +163,7 @@ class Sphere(Region):
 
 
 ACCEPTANCE_TRIALS = 2**14
-"""Points drawn once to see which share of a region a mask keeps."""
+"""Number of points, drawn once, that tell which share of a region a mask keeps."""
 
 
 class Part(Region):
@@ -212,7 +212,7 @@ class Part(Region):
         return math.ceil((count + 6 * math.sqrt(count) + 10) / self.share)
 
     def place(self, unit: Float[Array, "N k"]) -> Float[Array, "N d"]:
-        """All points that the mask keeps come first in place of those that it drops."""
+        """Place points of the cube, and replace those that the mask drops by those that it keeps."""
         points = self.whole.place(unit)
         return first_accepted(points, self.contains(points), len(points))[0]
 
@@ -228,7 +228,7 @@ class Part(Region):
 
 
 def directions(unit: Float[Array, "N d"]) -> Float[Array, "N d"]:
-    """Uniform directions from uniform points of the cube, by way of the normal distribution."""
+    """Map uniform points of the cube to uniform directions, by way of the normal distribution."""
     largest = 1 - jnp.finfo(unit.dtype).eps
     normal = jax.scipy.special.erfinv(jnp.clip(2 * unit - 1, -largest, largest)).astype(float)
     return normal / jnp.linalg.norm(normal, axis=1, keepdims=True)
@@ -237,7 +237,7 @@ def directions(unit: Float[Array, "N d"]) -> Float[Array, "N d"]:
 def first_accepted(
     points: Float[Array, "M d"], accepted: Bool[Array, " M"], count: int
 ) -> tuple[Float[Array, "N d"], Any]:
-    """The first `count` accepted points, and how many there were; too few are used again in turn."""
+    """Return the first `count` accepted points, and how many there are. If there are too few, they repeat in turn."""
     found = jnp.sum(accepted)
     order = jnp.argsort(~accepted, stable=True)
     chosen = order[jnp.arange(count) % jnp.maximum(found, 1)]

@@ -35,7 +35,7 @@ LEAST, MOST = 1 / 30, 1e3
 def rough_sizes(
     setting: Setting, conditions: Mapping[str, Condition], frame: Frame, spread: Float[np.ndarray, " d"]
 ) -> Float[np.ndarray, " k"]:
-    """Sizes of all fields in a rough solution, in units of the frame's; ones if there is none."""
+    """Find the sizes of all fields in a rough solution, in units of the frame's; ones if there is none."""
     units, ones = row_sizes(setting, conditions, frame), np.ones(setting.size)
     random = np.random.default_rng(SEED)
     waves, phases = map(jnp.asarray, random_waves(random, (FUNCTIONS,), np.maximum(spread, SPREAD)))

@@ -29,7 +29,7 @@ RATES = np.geomspace(0.5, 200.0, 16)
 
 
 def roughness(setting: Setting, conditions: Mapping[str, Condition], frame: Frame) -> Float[np.ndarray, " d"]:
-    """`κ` of each coordinate; zero where nothing is known."""
+    """Estimate `κ` of each coordinate; zero where nothing is known."""
     found = np.zeros(setting.domain.dimension)
     axes = setting.domain.coordinates.axes
     time = axes.index("t") if "t" in axes else None
@@ -50,7 +50,7 @@ def roughness(setting: Setting, conditions: Mapping[str, Condition], frame: Fram
 
 
 def source_roughness(setting: Setting, equations: Mapping[str, Equation], frame: Frame) -> Float[np.ndarray, " d"]:
-    """`κ` of what equations leave for constant fields: their sources."""
+    """Estimate `κ` of the sources: the residuals of the equations for constant fields."""
     found = np.zeros(setting.domain.dimension)
     constant = Model(lambda x: frame.offset + 0 * x[0], dict(setting.coefficients))
     for name, equation in equations.items():
@@ -62,7 +62,7 @@ def source_roughness(setting: Setting, equations: Mapping[str, Equation], frame:
 
 
 def _slopes(function, points: Float[Array, "N d"], frame: Frame) -> Float[np.ndarray, " d"]:
-    """The largest `κ` of the outputs of a function."""
+    """Compute the largest `κ` of the outputs of a function."""
 
     @functools.partial(compiled, options=ONCE)
     def both(points):
@@ -76,7 +76,8 @@ def _slopes(function, points: Float[Array, "N d"], frame: Frame) -> Float[np.nda
 
 
 def _rate(setting: Setting, equations: Mapping[str, Equation], frame: Frame, rough: np.ndarray, time: int) -> float:
-    """`κ` along time: where the change in time balances what the equation makes of functions as rough as the data."""
+    """Find `κ` along time, at which the change in time balances the rest of the equation for functions as rough as the
+    data."""
     waves, phases = random_waves(np.random.default_rng(SEED), (FUNCTIONS, WAVES, setting.size), np.maximum(rough, 1.0))
     waves[..., time] = 0.0
     largest = 0.0

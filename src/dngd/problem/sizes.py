@@ -84,7 +84,7 @@ def find_frame(setting: Setting, conditions: Mapping[str, Condition]) -> Frame:
 def _sizes_of_fields(
     setting: Setting, conditions: Mapping[str, Condition], half: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Offset and size of each output of the network, and whether the size is known."""
+    """Find offset and size of each output of the network, and whether the size is known."""
     values: list[list[np.ndarray]] = [[] for _ in range(setting.size)]
     changes: list[list[np.ndarray]] = [[] for _ in range(setting.size)]
     for place, condition in enumerate(conditions.values()):
