@@ -69,7 +69,7 @@ def card(problem: Any, record: dict[str, Any] | None) -> str:
     shown = f"<span class='picture'><img src='{address}' alt='' loading='lazy'></span>" if address else ""
     setting, conditions = problem.setting(), problem.conditions.values()
     equations = [one for one in conditions if isinstance(one, Equation) and one.on is None]
-    equation = "<br>".join(condition_html(one, setting, {}) for one in equations)
+    equation = "<br>".join(condition_html(one, setting) for one in equations)
     if record is None:
         figures = f"<span class='missing'>{NOT_RUN}</span>"
     else:
