@@ -6,7 +6,7 @@ A run solves a small problem by the default method and saves several times a sec
 from one that has imported everything, which is what most of a start costs. It is sent KILL, TERM or INT at random
 moments (while it compiles, steps, saves or ends; measured in its own processor time, so that a busy machine changes
 nothing) and resumed until it has ended. Losses and parameters have to be equal to the last bit. Counts go to
-`results/kills.json`. Linux only.
+`results/kills.json` after every run; a call that was broken off is taken up. Linux only.
 """
 
 import json
@@ -26,7 +26,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # whoever forks has no threads
 import equinox as eqx
 import jax
 import numpy as np
-from measure import save
+from measure import RESULTS, save
 
 import dngd
 from dngd.cli.cache import use_cache
@@ -76,7 +76,8 @@ class Process:
         while not self.ended and self.used() < seconds:
             self.ended = os.waitpid(self.number, os.WNOHANG)[0] == self.number
             time.sleep(0.005)
-        if self.ended and "Traceback" in (said := self.said.read_text()):
+        # SIGINT may come before the run listens, and Python's own answer to it in a callback, which prints it.
+        if self.ended and "Traceback" in (said := self.said.read_text()) and "KeyboardInterrupt" not in said:
             raise SystemExit(said)
         return self.ended
 
@@ -130,8 +131,16 @@ def apart(work):
     return code
 
 
+def stored(wanted):
+    """What an earlier call has counted, if it was broken off."""
+    path = RESULTS / "kills.json"
+    counts = json.loads(path.read_text())["rows"][0] if path.exists() else {}
+    return Counter(counts if counts.get("kills", wanted) < wanted else {"runs": 0, "differ": 0, "kills": 0})
+
+
 def main(wanted):
-    chance, counts, began = random.Random(0), Counter(runs=0, differ=0, kills=0), time.perf_counter()
+    counts, began = stored(wanted), time.perf_counter()
+    before, chance = counts.pop("seconds", 0), random.Random(counts["runs"])
     with tempfile.TemporaryDirectory() as folder:
         os.environ["DNGD_CACHE"] = str(Path(folder) / "cache")
         for name in ("compiles", "whole"):
@@ -143,7 +152,7 @@ def main(wanted):
             run = Path(folder) / f"run{counts['runs']}"
             counts += disturb(run, chance, longest, min(KILLS_OF_A_RUN, wanted - counts["kills"]))
             counts += Counter(runs=1, differ=apart(partial(differ, run)))
-            took = time.perf_counter() - began
+            took = before + time.perf_counter() - began
             print(dict(counts), f"{took:.0f} s", flush=True)
             rows = [dict(counts) | {"differ": counts["differ"], "seconds": round(took)}]
             apart(partial(save, "kills", rows))
