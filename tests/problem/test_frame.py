@@ -139,3 +139,16 @@ def test_velocity_and_pressure_do_not_explain_each_other():
     assert (sizes[:2] > 3).all()
     assert (sizes[:2] < 50).all()
     assert 100 < sizes[2] < 30_000
+
+
+def test_an_equation_may_hold_at_a_single_point():
+    """As conditions between two parts of a domain do. Its sources are looked for at no more points than there are."""
+    problem = dngd.Problem(
+        domain=dngd.Box(x=(0, 1)),
+        conditions={
+            "equation": dngd.Equation(lambda u: u.xx + 1, points=8),
+            "middle": dngd.Equation(lambda u: u.x, on=dngd.PointSet([[0.5]]), points=1),
+            "end": dngd.Dirichlet(0.0, on="x-"),
+        },
+    )
+    assert np.isfinite(Formulation.of(problem).frame.size).all()

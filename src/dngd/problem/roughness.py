@@ -55,7 +55,7 @@ def source_roughness(setting: Setting, equations: Mapping[str, Equation], frame:
     constant = Model(lambda x: frame.offset + 0 * x[0], dict(setting.coefficients))
     for name, equation in equations.items():
         residual = equation.residual(setting)
-        points = equation.draw(_key(name), setting.domain, POINTS)
+        points = equation.draw(_key(name), setting.domain, POINTS if equation.given is None else equation.count)
         slopes = _slopes(lambda x, residual=residual: jnp.atleast_1d(residual(constant, x)), points, frame)
         found = np.maximum(found, slopes)
     return found
