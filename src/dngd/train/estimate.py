@@ -39,7 +39,7 @@ from dngd.train.state import RunState
 
 DAMPING, LARGER = 1e-5, 1e-3
 """The λ, and a larger one for iterative solvers, which would need hundreds of iterations, and for windows of time,
-where what one batch makes of a window grows in those after it. On 17 runs with errors from 3e-9 to 5e-3 the change was
+where what one batch makes of a window grows in those after it. On 16 runs with errors from 3e-9 to 5e-3 the change was
 between 0.3 and 3.7 times the error, but for one with eleven (docs/notebook/unseen.md)."""
 
 DRAWS, MOST = 4, 32
@@ -52,8 +52,8 @@ FRESH = 10**7
 """Number of the step whose points are the first to be used, far beyond those of any run."""
 
 MOVED = 1 / 3
-"""Share of the way while steps became shorter that the error is at least taken to be: what hovered until then settles
-to a third or less of that in most runs."""
+"""Share of the way while steps became shorter that the error is at least taken to be: a guess from a few runs, among
+them that of a beam which moves while its residuals are small (docs/notebook/unseen.md)."""
 
 SAFE = 20.0
 """By which the drift of fields in time is divided: residuals that change their sign, and equations that forget, make
